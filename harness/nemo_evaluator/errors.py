@@ -1,0 +1,61 @@
+"""What can go wrong, as types. A failure is a value when it belongs to a sample, an exception when it belongs to the run.
+
+EvaluationError          every message is one line and ends in the next step; only cli/ prints and exits
+├── UsageError           the caller can mend it before anything starts: exit code 2
+│   └── ResumeMismatch   the journal answers other questions than the ones now asked
+├── RunFailed            the run cannot go on (the endpoint refuses everyone): exit code 1
+└── RequestError         one request failed for good; the engine turns it into the sample's state
+"""
+
+from typing import Literal, get_args
+
+ErrorKind = Literal[
+    "auth",
+    "not_found",
+    "rate_limit",
+    "timeout",
+    "connection",
+    "server",
+    "bad_reply",
+    "context_length",
+    "content_filter",
+    "seed",
+    "solver",
+    "scorer",
+]
+ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
+
+FATAL_KINDS = frozenset({"auth", "not_found"})
+"""Kinds that every other request would meet too: they stop the run at once."""
+
+
+class EvaluationError(Exception):
+    """Base of all errors that a user is meant to read."""
+
+
+class UsageError(EvaluationError):
+    """Bad input, refused before anything is created."""
+
+
+class ResumeMismatch(UsageError):
+    """A journal was made with other settings than the ones now asked for."""
+
+
+class RunFailed(EvaluationError):
+    """The run as a whole cannot go on."""
+
+
+class RequestError(EvaluationError):
+    """A request to a model that failed after its retries.
+
+    The message holds what the server said (first 2 kB, secrets masked).
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+
+    @property
+    def is_fatal(self) -> bool:
+        return self.kind in FATAL_KINDS
