@@ -1,0 +1,1 @@
+"""Numbers in, numbers out: the only part of the engine that needs numpy."""
