@@ -1,0 +1,1 @@
+"""The bundled benchmarks, one file each; the registry finds a new file by its name."""

@@ -1,0 +1,367 @@
+"""A benchmark as a declaration: where the rows are, what is asked, and a function that judges an answer.
+
+@benchmark("trivia", dataset="trivia.jsonl", prompt="Q: {question}\\nA:", target_field="answer")
+@scorer
+def trivia(sample: ScorerInput) -> bool:
+    return fuzzy_match(sample.response, [sample.target])
+"""
+
+import asyncio
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import math
+import random
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any, ClassVar
+
+from nemo_evaluator.environments.base import EndpointType, EvalEnvironment
+from nemo_evaluator.environments.registry import add
+from nemo_evaluator.environments.rows import Dataset, Row, Rows, dataset_label, known_size, load_rows
+from nemo_evaluator.environments.template import Template, read_template
+from nemo_evaluator.errors import EvaluationError, UsageError
+from nemo_evaluator.scoring.text import THINK_TAGS, Visible, strip_reasoning
+from nemo_evaluator.types import SeedResult, VerifyResult
+
+SLOW_SCORER_S = 0.02
+"""A scorer that once took longer is called in a thread from then on, so that it cannot hold the event loop."""
+ROW_SEED = 42
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerInput:
+    """What a scorer sees of one sample."""
+
+    response: str
+    """Without the thinking (see `strip_reasoning`)."""
+    target: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """`extra` and the unknown keywords of `@benchmark`, overlaid by the params of the run."""
+    sandbox: Any = None
+
+
+class Scorer:
+    """A user's scoring function, sync or async; calling it calls the function."""
+
+    def __init__(self, function: Callable[[ScorerInput], Any]) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.is_slow = False
+
+    def __call__(self, sample: ScorerInput) -> Any:
+        return self.function(sample)
+
+    async def score(self, sample: ScorerInput) -> Any:
+        if self.is_slow:
+            verdict = await asyncio.to_thread(self.function, sample)
+        else:
+            started = time.perf_counter()
+            verdict = self.function(sample)
+            self.is_slow = time.perf_counter() - started > SLOW_SCORER_S
+        return await verdict if inspect.isawaitable(verdict) else verdict
+
+
+def scorer(function: Callable[[ScorerInput], Any]) -> Scorer:
+    """Mark a function as a scorer: it takes a `ScorerInput` and returns a dict, a bool or a float."""
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if len(needed) != 1:
+        raise UsageError(
+            f"Scorer {function.__name__!r} must take one argument, a ScorerInput; it takes {len(needed)}: "
+            f"{', '.join(p.name for p in needed) or 'none'}."
+        )
+    return Scorer(function)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """All that `@benchmark` was told."""
+
+    name: str
+    dataset: Dataset
+    prompt: str
+    target_field: str
+    endpoint_type: EndpointType
+    system_prompt: str | None
+    field_mapping: Mapping[str, str]
+    extra: Mapping[str, Any]
+    requirements: Collection[str]
+    prepare_row: Callable[[Row, int, random.Random], Row] | None
+    seed_fn: Callable[[Row, int], SeedResult] | None
+    strip_reasoning: bool
+    think_tags: tuple[str, str]
+    gold: str | Callable[[SeedResult], str] | None
+    metadata: Collection[str] | None
+    scorer: Scorer
+    folder: Path
+    """Of the declaring file: data and prompt files are looked for here first."""
+
+
+def benchmark(
+    name: str,
+    dataset: Dataset,
+    prompt: str = "",
+    target_field: str = "target",
+    endpoint_type: EndpointType = "chat",
+    system_prompt: str | None = None,
+    field_mapping: Mapping[str, str] | None = None,
+    extra: Mapping[str, Any] | None = None,
+    requirements: Collection[str] | None = None,
+    prepare_row: Callable[[Row, int, random.Random], Row] | None = None,
+    seed_fn: Callable[[Row, int], SeedResult] | None = None,
+    *,
+    strip_reasoning: bool = True,
+    think_tags: tuple[str, str] = THINK_TAGS,
+    gold: str | Callable[[SeedResult], str] | None = None,
+    metadata: Collection[str] | None = None,
+    **kwargs: Any,
+) -> Callable[[Scorer], Scorer]:
+    """Declare and register a benchmark; goes above `@scorer`.
+
+    `dataset` is `hf://org/name?config=main&split=test&revision=...`, `org/name`, a local .jsonl, .json, .csv or .tsv,
+    or a callable that returns rows. `metadata` names the columns kept with each result (default: all but the target).
+    `gold` writes a response that must score 1.0: a template over `expected` and the metadata, or a callable of the seed.
+    """
+    frame = sys._getframe(1)
+    folder = Path(frame.f_code.co_filename).parent
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    if endpoint_type not in ("chat", "completions"):
+        raise UsageError(f"Benchmark {name!r}: endpoint_type {endpoint_type!r} is not one of 'chat', 'completions'.")
+
+    def decorate(scorer: Scorer) -> Scorer:
+        if not isinstance(scorer, Scorer):
+            raise UsageError(f"Benchmark {name!r}: put @scorer between @benchmark and the function it decorates.")
+        declaration = Declaration(
+            name=name,
+            dataset=dataset,
+            prompt=prompt,
+            target_field=target_field,
+            endpoint_type=endpoint_type,
+            system_prompt=system_prompt,
+            field_mapping=field_mapping or {},
+            extra={**(extra or {}), **kwargs},
+            requirements=requirements or (),
+            prepare_row=prepare_row,
+            seed_fn=seed_fn,
+            strip_reasoning=strip_reasoning,
+            think_tags=think_tags,
+            gold=gold,
+            metadata=metadata,
+            scorer=scorer,
+            folder=folder,
+        )
+        add(name, environment_class(declaration), place)
+        return scorer
+
+    return decorate
+
+
+def environment_class(declaration: Declaration) -> type["DeclaredEnvironment"]:
+    """A class of its own for each declaration, as if the user had written it beside the scorer."""
+    function = declaration.scorer.function
+    module = sys.modules.get(function.__module__)
+    body = {
+        "__module__": function.__module__,
+        "__doc__": function.__doc__ or (module.__doc__ if module else None),
+        "declaration": declaration,
+        "endpoint_type": declaration.endpoint_type,
+    }
+    return type(declaration.scorer.function.__name__, (DeclaredEnvironment,), body)
+
+
+class DeclaredEnvironment(EvalEnvironment):
+    """Rows, a template and a scorer, put together."""
+
+    declaration: ClassVar[Declaration]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        unknown = params.keys() - self.declaration.extra.keys()
+        if unknown:
+            accepted = ", ".join(self.declaration.extra) or "none"
+            raise UsageError(f"Benchmark {self.name!r} has no param {min(unknown)!r}; accepted: {accepted}.")
+        self.config: dict[str, Any] = {**self.declaration.extra, **params}
+        self._loaded: _Loaded | None = None
+
+    @classmethod
+    def dataset_label(cls) -> str | None:
+        return dataset_label(cls.declaration.dataset)
+
+    @classmethod
+    def known_size(cls) -> int | None:
+        return known_size(cls.declaration.dataset, cls.declaration.folder)
+
+    async def prepare(self) -> None:
+        """Load the rows in a thread, and meet now whatever every sample would meet."""
+        if self._loaded is None:
+            self._loaded = await asyncio.to_thread(self._load)
+
+    def __len__(self) -> int:
+        return len(self._data.rows)
+
+    async def seed(self, idx: int) -> SeedResult:
+        await self.prepare()
+        return self._seed(self._data, idx)
+
+    async def verify(self, response: str, expected: str, sandbox: Any = None, **metadata: Any) -> VerifyResult:
+        return await self._judge(response, expected, metadata, sandbox)
+
+    async def verify_sample(self, seed: SeedResult, response: str) -> VerifyResult:
+        return await self._judge(response, seed.expected_answer, seed.metadata)
+
+    async def gold_response(self, idx: int) -> str | None:
+        gold = self.declaration.gold
+        if gold is None:
+            return None
+        seed = await self.seed(idx)
+        if callable(gold):
+            return gold(seed)
+        return Template.parse(gold).render({**seed.metadata, "expected": seed.expected_answer})
+
+    def provenance(self) -> dict[str, Any]:
+        declared = self.declaration
+        asked = f"{self._data.template_text}\0{declared.system_prompt or ''}"
+        return {
+            **self._data.rows.provenance(),
+            "prompt_sha256": hashlib.sha256(asked.encode()).hexdigest(),
+            "scorer": declared.scorer.function.__name__,
+            "params": _stable(self.config),
+            "strip_reasoning": list(declared.think_tags) if declared.strip_reasoning else False,
+        }
+
+    @property
+    def _data(self) -> "_Loaded":
+        """Loaded where it is first needed, for callers outside an event loop (`len(environment)`)."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
+
+    def _load(self) -> "_Loaded":
+        declared = self.declaration
+        _require(declared.name, declared.requirements)
+        text = read_template(declared.prompt, declared.folder)
+        rows = load_rows(declared.dataset, declared.folder, self.config)
+        if not len(rows):
+            raise UsageError(f"Benchmark {declared.name!r}: its dataset ({self.dataset_label()}) has no rows.")
+        loaded = _Loaded(rows, Template.parse(text), text)
+        self._seed(loaded, 0)
+        return loaded
+
+    def _seed(self, loaded: "_Loaded", idx: int) -> SeedResult:
+        declared = self.declaration
+        row = _prepared(declared, loaded.rows[idx], idx)
+        if declared.seed_fn:
+            return declared.seed_fn(row, idx)
+        if declared.target_field not in row:
+            raise UsageError(
+                f"Benchmark {declared.name!r}: row {idx} has no target column {declared.target_field!r}; "
+                f"it has: {', '.join(row)}. Set target_field or field_mapping."
+            )
+        return SeedResult(
+            prompt=loaded.template.render(row),
+            expected_answer=_as_text(row[declared.target_field]),
+            metadata=_kept(declared, row),
+            system=declared.system_prompt,
+        )
+
+    async def _judge(
+        self, response: str, expected: str, metadata: Mapping[str, Any], sandbox: Any = None
+    ) -> VerifyResult:
+        declared = self.declaration
+        visible = strip_reasoning(response, declared.think_tags) if declared.strip_reasoning else Visible(response)
+        sample = ScorerInput(visible.text, expected, metadata, self.config, sandbox)
+        result = _as_result(declared.name, await declared.scorer.score(sample))
+        if visible.is_unclosed:
+            result.scoring_details["unclosed_reasoning"] = True
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    rows: Rows
+    template: Template
+    template_text: str
+
+
+def _require(name: str, requirements: Collection[str]) -> None:
+    missing = [package for package in requirements if not _is_installed(package)]
+    if missing:
+        raise UsageError(f"Benchmark {name!r} needs {', '.join(missing)}. Run: pip install {shlex.join(missing)}")
+
+
+def _is_installed(requirement: str) -> bool:
+    """By distribution name, as pip knows it ("scikit-learn>=1.5"); the version is pip's business."""
+    name = re.match(r"[\w.-]+", requirement.strip())
+    try:
+        return name is not None and bool(importlib.metadata.distribution(name[0]))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def _prepared(declared: Declaration, row: Row, idx: int) -> Row:
+    for old, new in declared.field_mapping.items():
+        if old in row:
+            row[new] = row.pop(old)
+    if declared.prepare_row is None:
+        return row
+    prepared = declared.prepare_row(row, idx, random.Random(f"{ROW_SEED}/{idx}"))
+    if not isinstance(prepared, dict):
+        raise UsageError(
+            f"Benchmark {declared.name!r}: prepare_row returned {type(prepared).__name__}, not a row. Return the dict."
+        )
+    return prepared
+
+
+def _kept(declared: Declaration, row: Row) -> dict[str, Any]:
+    """The target is in `expected_answer` already; the rest is small, or the author named what to keep."""
+    if declared.metadata is not None:
+        return {column: row[column] for column in declared.metadata if column in row}
+    return {column: value for column, value in row.items() if column != declared.target_field}
+
+
+def _stable(config: Mapping[str, Any]) -> Any:
+    """As JSON; what JSON cannot hold stands by its type, because its repr may name an address."""
+    return json.loads(json.dumps(config, sort_keys=True, default=lambda value: type(value).__qualname__))
+
+
+def _as_text(target: Any) -> str:
+    if isinstance(target, str):
+        return target
+    return json.dumps(target, ensure_ascii=False) if isinstance(target, (list, dict)) else str(target)
+
+
+def _as_result(name: str, verdict: Any) -> VerifyResult:
+    details = {"correct": verdict} if isinstance(verdict, (bool, int, float)) else verdict
+    if not isinstance(details, dict) or not details:
+        raise EvaluationError(
+            f"The scorer of {name!r} returned {verdict!r}. Return a dict with 'correct' or 'reward', a bool or a float."
+        )
+    key = next((key for key in ("correct", "reward") if key in details), next(iter(details)))
+    extracted = details.get("extracted")
+    return VerifyResult(
+        reward=_as_reward(name, key, details[key]),
+        extracted_answer=None if extracted is None else str(extracted),
+        scoring_details={"method": f"byob_{name}", **details},
+    )
+
+
+def _as_reward(name: str, key: str, value: Any) -> float:
+    """None, NaN and words are no verdict: they cost the sample, they never become a 0."""
+    try:
+        reward = float(value)
+    except (TypeError, ValueError):
+        reward = math.nan
+    if not math.isfinite(reward):
+        raise EvaluationError(
+            f"The scorer of {name!r} returned {key}={value!r}, which is not a reward. Return a number."
+        )
+    return reward

@@ -1,0 +1,221 @@
+"""The rows of a dataset by index, read when they are asked for.
+
+A local .jsonl stays on disk behind an index of line offsets, a hub dataset stays in its memory-mapped Arrow file
+(`hub.py`); only what is small by nature (.json, .csv, .tsv, the rows a callable made) is held as Python objects.
+"""
+
+import csv
+import hashlib
+import inspect
+import os
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from nemo_evaluator.environments.hub import HubDataset
+from nemo_evaluator.errors import UsageError
+
+Row = dict[str, Any]
+Dataset = str | Callable[..., Any]
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+LOCAL_FILES = (".jsonl", ".json", *DELIMITERS)
+ACCEPTED = (
+    "hf://org/name?config=...&split=...&revision=..., org/name, a .jsonl, .json, .csv or .tsv file, or a function that "
+    "returns rows"
+)
+
+
+class Rows(Protocol):
+    """Random access to rows; each call gives a fresh dict that the caller may change."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, idx: int, /) -> Row: ...
+
+    def provenance(self) -> dict[str, Any]: ...
+
+
+def load_rows(dataset: Dataset, folder: Path, config: Mapping[str, Any]) -> Rows:
+    """Open what `@benchmark(dataset=...)` names; files are looked for in `folder` first."""
+    if callable(dataset):
+        return _from_callable(dataset, config)
+    if dataset.endswith(LOCAL_FILES):
+        return _from_file(_existing(dataset, folder))
+    if hub := HubDataset.parse(dataset):
+        return hub.load()
+    raise UsageError(f"Dataset {dataset!r} is none of: {ACCEPTED}.")
+
+
+def dataset_label(dataset: Dataset) -> str:
+    return f"{dataset.__name__}()" if callable(dataset) else dataset
+
+
+def known_size(dataset: Dataset, folder: Path) -> int | None:
+    """Counted in local line files, unknown elsewhere until the data is loaded."""
+    if callable(dataset) or not dataset.endswith(".jsonl"):
+        return None
+    path = folder / dataset
+    return sum(1 for line in path.open("rb") if line.strip()) if path.is_file() else None
+
+
+class RowList:
+    """Rows that were in memory anyway."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], source: str, content_hash: str | None = None) -> None:
+        self._rows = rows
+        self._source = source
+        self._content_hash = content_hash or _hash_of(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, idx: int) -> Row:
+        return dict(self._rows[idx])
+
+    def provenance(self) -> dict[str, Any]:
+        return {"dataset": self._source, "content_hash": self._content_hash}
+
+
+class JsonLines:
+    """A .jsonl file: one pass checks, counts and hashes it, then each row is one positioned read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets = array("Q")
+        self._lengths = array("Q")
+        digest = hashlib.sha256()
+        self._file = path.open("rb")
+        offset = 0
+        for number, line in enumerate(self._file, 1):
+            digest.update(line)
+            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if content.strip():
+                _parse_object(content, f"{path}:{number}")
+                self._offsets.append(offset + len(line) - len(content))
+                self._lengths.append(len(content))
+            offset += len(line)
+        self._content_hash = digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __getitem__(self, idx: int) -> Row:
+        line = os.pread(self._file.fileno(), self._lengths[idx], self._offsets[idx])
+        return _parse_object(line, f"{self._path}, row {idx}")
+
+    def provenance(self) -> dict[str, Any]:
+        return {"dataset": self._path.name, "content_hash": self._content_hash}
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+class Joined:
+    """Several datasets one after the other, each with columns of its own added to its rows (a language, a subject)."""
+
+    def __init__(self, parts: Sequence[tuple[Rows, Mapping[str, Any]]]) -> None:
+        self._parts = parts
+        self._size = sum(len(rows) for rows, _ in parts)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, idx: int) -> Row:
+        position = range(self._size)[idx]
+        for rows, columns in self._parts:
+            if position < len(rows):
+                return {**rows[position], **columns}
+            position -= len(rows)
+        raise IndexError(idx)
+
+    def provenance(self) -> dict[str, Any]:
+        """What the parts have in common as it is, the rest part by part."""
+        all_parts = [rows.provenance() for rows, _ in self._parts]
+        keys = dict.fromkeys(key for part in all_parts for key in part)
+        joined = {key: [part.get(key) for part in all_parts] for key in keys}
+        shared = {
+            key: values[0] if values.count(values[0]) == len(values) else values for key, values in joined.items()
+        }
+        return {**shared, "content_hash": _hash_of([part["content_hash"] for part in all_parts])}
+
+
+def _from_callable(dataset: Callable[..., Any], config: Mapping[str, Any]) -> Rows:
+    """Give the callable the params that it names; `num_examples` is optional by custom."""
+    parameters = inspect.signature(dataset).parameters
+    given = {name: config[name] for name in parameters if name in config}
+    if "num_examples" in parameters and parameters["num_examples"].default is inspect.Parameter.empty:
+        given.setdefault("num_examples", None)
+    rows = dataset(**given)
+    if isinstance(rows, (Joined, JsonLines, RowList)):
+        return rows
+    if not isinstance(rows, Iterable) or isinstance(rows, (str, Mapping)):
+        raise UsageError(f"Dataset {dataset_label(dataset)} returned {type(rows).__name__}. Return a list of rows.")
+    listed = list(rows)
+    for idx, row in enumerate(listed):
+        if not isinstance(row, Mapping):
+            raise UsageError(f"Dataset {dataset_label(dataset)}: row {idx} is a {type(row).__name__}, not a dict.")
+    return RowList(listed, dataset_label(dataset))
+
+
+def _existing(name: str, folder: Path) -> Path:
+    here = Path(name).expanduser()
+    for path in (folder / here, here):
+        if path.is_file():
+            return path
+    raise UsageError(f"No dataset file {name!r} in {folder} or {Path.cwd()}. Give its path.")
+
+
+def _from_file(path: Path) -> Rows:
+    if path.suffix == ".jsonl":
+        return JsonLines(path)
+    content = path.read_bytes()
+    rows = _parse_array(content, path) if path.suffix == ".json" else _parse_table(content, path)
+    return RowList(rows, path.name, hashlib.sha256(content).hexdigest())
+
+
+def _parse_object(line: bytes, place: str) -> Row:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{place}: not JSON ({error}). Every line of a .jsonl dataset is one JSON object.") from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: a JSON {type(row).__name__}. Every line of a .jsonl dataset is one JSON object.")
+    return row
+
+
+def _parse_array(content: bytes, path: Path) -> list[Row]:
+    try:
+        rows = orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{path}: not JSON ({error}). A .json dataset is a list of objects.") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{path}: a .json dataset is a list of objects; for one object a line, name it .jsonl.")
+    return rows
+
+
+def _parse_table(content: bytes, path: Path) -> list[Row]:
+    csv.field_size_limit(sys.maxsize)  # the module's default, 128 kB, is less than a long passage
+    try:
+        text = content.decode("utf-8-sig")
+        reader = csv.DictReader(text.splitlines(keepends=True), delimiter=DELIMITERS[path.suffix], strict=True)
+        rows = []
+        for row in reader:
+            if None in row or None in row.values():
+                columns = len(reader.fieldnames or ())
+                raise UsageError(f"{path}:{reader.line_num}: not {columns} columns as in the header. Mend the line.")
+            rows.append(row)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as UTF-8 {path.suffix[1:]}: {error}.") from None
+    return rows
+
+
+def _hash_of(value: Any) -> str:
+    """Of the content, whatever the order of the columns."""
+    return hashlib.sha256(
+        orjson.dumps(value, default=repr, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    ).hexdigest()

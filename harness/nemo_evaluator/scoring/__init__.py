@@ -1,0 +1,1 @@
+"""Text in, verdict out: pure functions, each fast enough to run between two requests."""
