@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from nemo_evaluator.environments.base import EndpointType, EvalEnvironment
 from nemo_evaluator.environments.registry import add
-from nemo_evaluator.environments.rows import Dataset, Row, Rows, dataset_label, known_size, load_rows
+from nemo_evaluator.environments.rows import Dataset, Row, Rows, dataset_label, known_size, load_rows, takes_revision
 from nemo_evaluator.environments.template import Template, read_template
 from nemo_evaluator.errors import EvaluationError, UsageError
 from nemo_evaluator.scoring.text import THINK_TAGS, Visible, strip_reasoning
@@ -129,7 +129,7 @@ def benchmark(
 
     `dataset` is `hf://org/name?config=main&split=test&revision=...`, `org/name`, a local .jsonl, .json, .csv or .tsv,
     or a callable that returns rows. `metadata` names the columns kept with each result (default: all but the target).
-    `gold` writes a response that must score 1.0: a template over `expected` and the metadata, or a callable of the seed.
+    `gold` writes a response that must score 1.0: a template over `expected` and the metadata, or a callable.
     """
     frame = sys._getframe(1)
     folder = Path(frame.f_code.co_filename).parent
@@ -185,10 +185,11 @@ class DeclaredEnvironment(EvalEnvironment):
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
-        unknown = params.keys() - self.declaration.extra.keys()
-        if unknown:
-            accepted = ", ".join(self.declaration.extra) or "none"
-            raise UsageError(f"Benchmark {self.name!r} has no param {min(unknown)!r}; accepted: {accepted}.")
+        accepted = [*self.declaration.extra, *(["revision"] if takes_revision(self.declaration.dataset) else [])]
+        if unknown := params.keys() - set(accepted):
+            raise UsageError(
+                f"Benchmark {self.name!r} has no param {min(unknown)!r}; accepted: {', '.join(accepted) or 'none'}."
+            )
         self.config: dict[str, Any] = {**self.declaration.extra, **params}
         self._loaded: _Loaded | None = None
 

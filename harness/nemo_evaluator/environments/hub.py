@@ -1,21 +1,19 @@
 """Datasets of the Hugging Face hub, at a known commit.
 
-`datasets` downloads and prepares. Once its Arrow file is in the cache, that file is memory-mapped here directly, because
-importing `datasets` takes longer (about a second) than evaluating a small benchmark. What it would have to decode
-(images, audio) or what is not in the cache goes through `datasets`.
+`datasets` downloads and prepares. Once its Arrow file is in the cache, that file is memory-mapped here directly: merely
+importing `datasets` takes about a second. What it would have to decode (images, audio) is read through it.
 
 One short request finds the current commit first. So a dead hub costs seconds instead of a chain of retries, a run on
 cached data works without it, and the revision in the provenance is always a commit.
 """
 
 import hashlib
-import json
 import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -23,7 +21,6 @@ from urllib.parse import parse_qsl, quote
 import orjson
 
 from nemo_evaluator.errors import UsageError
-
 
 HUB_TIMEOUT_S = 5.0
 HASHED_BYTES = 64 * 2**20
@@ -56,40 +53,39 @@ class HubDataset:
         return cls(identifier, **options)
 
     def load(self) -> "HubRows":
-        commit = self._commit()
-        table = self._cached_table(commit) if commit else None
-        if table is not None:
-            return HubRows(self, commit, table)
-        return self._download(commit)
+        pinned = self.pinned()
+        if (table := pinned._prepared_table()) is not None:
+            return HubRows(pinned, table)
+        dataset = pinned._download()
+        pinned = replace(pinned, revision=_commit_of(dataset) or pinned.revision)
+        table = pinned._prepared_table()
+        return HubRows(pinned, dataset if table is None else table)
 
-    def _commit(self) -> str | None:
-        """The commit that `revision` means now, as the hub says, else as the cache remembers."""
-        from huggingface_hub import constants
-
+    def pinned(self) -> "HubDataset":
+        """With `revision` as the commit that it means now: as the hub says, else as the cache remembers."""
         if self.revision and _COMMIT.fullmatch(self.revision):
-            return self.revision
-        if constants.HF_HUB_OFFLINE:
-            return self._remembered_commit()
+            return self
+        remembered = self._remembered_commit()
+        if _offline():
+            return replace(self, revision=remembered or self.revision)
         try:
-            return self._ask_commit(constants.ENDPOINT)
+            return replace(self, revision=self._ask_commit())
         except urllib.error.HTTPError as error:
             # Missing or forbidden: `datasets` knows the user's token and says what is wrong.
-            return None if error.code < 500 else self._remembered_commit()
-        except (OSError, ValueError) as error:
-            if commit := self._remembered_commit():
-                return commit
-            reason = getattr(error, "reason", error)
-            raise UsageError(
-                f"Dataset {self.id!r}: the hub at {constants.ENDPOINT} cannot be reached ({reason}) and the cache "
-                f"{constants.HF_HOME} does not hold it. Set HF_ENDPOINT to a mirror, or HF_HOME to a cache that has it."
-            ) from None
+            return replace(self, revision=remembered) if error.code >= 500 and remembered else self
+        except OSError as error:
+            if remembered is None:
+                raise UsageError(self._unreachable(error)) from None
+            return replace(self, revision=remembered)
 
-    def _ask_commit(self, endpoint: str) -> str:
-        url = f"{endpoint}/api/datasets/{self.id}/revision/{quote(self.revision or 'main', safe='')}"
+    def _ask_commit(self) -> str:
+        from huggingface_hub import constants
+
+        url = f"{constants.ENDPOINT}/api/datasets/{self.id}/revision/{quote(self.revision or 'main', safe='')}"
         token = os.environ.get("HF_TOKEN")
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         with urllib.request.urlopen(request, timeout=HUB_TIMEOUT_S) as reply:
-            return str(json.load(reply)["sha"])
+            return str(orjson.loads(reply.read())["sha"])
 
     def _remembered_commit(self) -> str | None:
         from huggingface_hub import constants
@@ -98,54 +94,64 @@ class HubDataset:
         ref = Path(constants.HF_HUB_CACHE, folder, "refs", self.revision or "main")
         return ref.read_text().strip() if ref.is_file() else None
 
-    def _cached_table(self, commit: str) -> Any | None:
+    def _prepared_table(self) -> Any | None:
         """What `datasets` prepared before from this very commit, if it is all there and needs no decoding."""
-        import pyarrow as pa  # type: ignore[import-untyped]
-
-        for folder in self._prepared_folders(commit):
-            info = json.loads((folder / "dataset_info.json").read_text())
-            if self.split not in info["splits"] or not _are_plain(info["features"]):
-                continue
-            stem = f"{info['dataset_name']}-{self.split}"
-            files = sorted([*folder.glob(f"{stem}.arrow"), *folder.glob(f"{stem}-*-of-*.arrow")])
-            if not files:
-                continue
-            table = pa.concat_tables([pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files])
-            if table.num_rows == info["splits"][self.split]["num_examples"]:
-                return table
+        for info_file in self._prepared_infos():
+            info = orjson.loads(info_file.read_bytes())
+            if self.split in info["splits"] and _are_plain(info["features"]):
+                stem = f"{info['dataset_name']}-{self.split}"
+                files = sorted(f for shape in (".arrow", "-*-of-*.arrow") for f in info_file.parent.glob(stem + shape))
+                table = _map_tables(files) if files else None
+                if table is not None and table.num_rows == info["splits"][self.split]["num_examples"]:
+                    return table
         return None
 
-    def _prepared_folders(self, commit: str) -> Iterator[Path]:
+    def _prepared_infos(self) -> Iterator[Path]:
         from huggingface_hub import constants
 
         cache = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")).expanduser()
         wanted = self.id.replace("/", "").replace("_", "").lower()  # `datasets` writes CamelCase as camel_case
         for folder in cache.glob("*"):
             if folder.name.replace("_", "").lower() == wanted:
-                yield from (
-                    info.parent for info in folder.glob(f"{self.config or 'default'}/*/{commit}/dataset_info.json")
-                )
+                yield from folder.glob(f"{self.config or 'default'}/*/{self.revision}/dataset_info.json")
 
-    def _download(self, commit: str | None) -> "HubRows":
+    def _download(self) -> Any:
+        self._check_reachable()
         import datasets
 
         datasets.disable_progress_bars()
         datasets.logging.set_verbosity_error()
         try:
-            dataset = datasets.load_dataset(self.id, self.config, split=self.split, revision=commit or self.revision)
+            return datasets.load_dataset(self.id, self.config, split=self.split, revision=self.revision)
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             raise UsageError(self._why_not(error)) from error
-        prepared = Path(dataset.cache_files[0]["filename"]).parent.name if dataset.cache_files else ""
-        return HubRows(self, prepared if _COMMIT.fullmatch(prepared) else commit, dataset)
 
-    def _why_not(self, error: Exception) -> str:
+    def _check_reachable(self) -> None:
+        """Seconds here, where `datasets` would retry for half a minute and more."""
+        if _offline():
+            return
+        try:
+            self._ask_commit()
+        except urllib.error.HTTPError:
+            return
+        except OSError as error:
+            raise UsageError(self._unreachable(error)) from None
+
+    def _unreachable(self, error: OSError) -> str:
         from huggingface_hub import constants
 
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return (
+            f"Dataset {self.id!r}: the hub at {constants.ENDPOINT} cannot be reached ({reason}) and the cache in "
+            f"{constants.HF_HOME} does not hold it. Set HF_ENDPOINT to a mirror, or HF_HOME to a cache that has it."
+        )
+
+    def _why_not(self, error: Exception) -> str:
         reason = " ".join(str(error).split())[:300]
         where = f"config={self.config or 'none'}, split={self.split}, revision={self.revision or 'main'}"
         step = (
             "HF_HUB_OFFLINE is set: unset it to download, or set HF_HOME to a cache that has it"
-            if constants.HF_HUB_OFFLINE
+            if _offline()
             else "Check the name, config and split; a gated or private dataset needs HF_TOKEN, a mirror HF_ENDPOINT"
         )
         return f"Dataset {self.id!r} ({where}) cannot be loaded: {reason.rstrip('.')}. {step}."
@@ -154,9 +160,8 @@ class HubDataset:
 class HubRows:
     """Rows of an Arrow table on disk, or of a `datasets.Dataset`, which decodes them."""
 
-    def __init__(self, source: HubDataset, commit: str | None, data: Any) -> None:
+    def __init__(self, source: HubDataset, data: Any) -> None:
         self._source = source
-        self._commit = commit
         self._data = data
         self._table = data.data.table if hasattr(data, "features") else data
         self._is_decoded = self._table is not data
@@ -176,7 +181,7 @@ class HubRows:
             "dataset": source.id,
             "config": source.config,
             "split": source.split,
-            "revision": self._commit,
+            "revision": source.revision,
             "content_hash": self._content_hash(),
         }
 
@@ -185,12 +190,30 @@ class HubRows:
         digest = hashlib.sha256()
         if self._table.nbytes > HASHED_BYTES:
             source = self._source
-            digest.update(f"{source.id}\0{source.config}\0{source.split}\0{self._commit}".encode())
+            digest.update(f"{source.id}\0{source.config}\0{source.split}\0{source.revision}".encode())
             return digest.hexdigest()
         for batch in self._table.to_batches(max_chunksize=1000):
             for row in batch.to_pylist():
                 digest.update(orjson.dumps(row, default=repr))
         return digest.hexdigest()
+
+
+def _offline() -> bool:
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
+
+
+def _map_tables(files: Sequence[Path]) -> Any:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    return pa.concat_tables([pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files])
+
+
+def _commit_of(dataset: Any) -> str | None:
+    """`datasets` prepares each commit in a folder of its own."""
+    folder = Path(dataset.cache_files[0]["filename"]).parent.name if dataset.cache_files else ""
+    return folder if _COMMIT.fullmatch(folder) else None
 
 
 def _are_plain(features: Any) -> bool:

@@ -11,6 +11,7 @@ import os
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,8 +48,13 @@ def load_rows(dataset: Dataset, folder: Path, config: Mapping[str, Any]) -> Rows
     if dataset.endswith(LOCAL_FILES):
         return _from_file(_existing(dataset, folder))
     if hub := HubDataset.parse(dataset):
-        return hub.load()
+        return replace(hub, revision=config.get("revision") or hub.revision).load()
     raise UsageError(f"Dataset {dataset!r} is none of: {ACCEPTED}.")
+
+
+def takes_revision(dataset: Dataset) -> bool:
+    """Whether the run may pin a revision of it."""
+    return isinstance(dataset, str) and not dataset.endswith(LOCAL_FILES)
 
 
 def dataset_label(dataset: Dataset) -> str:
