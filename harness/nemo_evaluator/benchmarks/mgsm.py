@@ -5,6 +5,7 @@ Multilingual Chain-of-Thought Reasoners", https://arxiv.org/abs/2210.03057
 
 `params: {language: de}` or `{language: [de, en]}` asks in some of the languages only.
 """
+# ruff: noqa: RUF001 - the letters of other scripts are meant
 
 import random
 from collections.abc import Sequence
@@ -91,7 +92,6 @@ def _codes(language: str | Sequence[str]) -> list[str]:
     codes = language.split(",") if isinstance(language, str) else list(language)
     unknown = [code for code in codes if code not in LANGUAGES]
     if unknown or not codes:
-        raise UsageError(
-            f"mgsm has no language {', '.join(unknown) or 'at all'!r}. Accepted: all, {', '.join(LANGUAGES)}."
-        )
+        named = ", ".join(map(repr, unknown)) or "at all"
+        raise UsageError(f"mgsm has no language {named}. Accepted: all, {', '.join(LANGUAGES)}.")
     return codes

@@ -12,8 +12,8 @@ from nemo_evaluator.scoring.pattern import score_choice
 from nemo_evaluator.scoring.text import before_next
 
 PROMPT = """\
-Answer the multiple-choice question. Think step by step, and end with a line of the form "Answer: $LETTER", where LETTER \
-is A, B, C or D.
+Answer the multiple-choice question. Think step by step, and end with a line of the form "Answer: $LETTER", where \
+LETTER is A, B, C or D.
 
 Question: {question}
 A. {choices[0]}

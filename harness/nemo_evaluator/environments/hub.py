@@ -56,7 +56,7 @@ class HubDataset:
         pinned = self.pinned()
         if (table := pinned._prepared_table()) is not None:
             return HubRows(pinned, table)
-        dataset = pinned._download()
+        dataset = self._download()
         pinned = replace(pinned, revision=_commit_of(dataset) or pinned.revision)
         table = pinned._prepared_table()
         return HubRows(pinned, dataset if table is None else table)
@@ -92,11 +92,14 @@ class HubDataset:
 
         folder = "--".join(["datasets", *self.id.split("/")])
         ref = Path(constants.HF_HUB_CACHE, folder, "refs", self.revision or "main")
-        return ref.read_text().strip() if ref.is_file() else None
+        if ref.is_file():
+            return ref.read_text().strip()
+        prepared = max(self._prepared_infos("*"), key=_prepared_at, default=None) if self.revision is None else None
+        return prepared.parent.name if prepared else None
 
     def _prepared_table(self) -> Any | None:
         """What `datasets` prepared before from this very commit, if it is all there and needs no decoding."""
-        for info_file in self._prepared_infos():
+        for info_file in self._prepared_infos(self.revision or ""):
             info = orjson.loads(info_file.read_bytes())
             if self.split in info["splits"] and _are_plain(info["features"]):
                 stem = f"{info['dataset_name']}-{self.split}"
@@ -106,14 +109,14 @@ class HubDataset:
                     return table
         return None
 
-    def _prepared_infos(self) -> Iterator[Path]:
+    def _prepared_infos(self, commit: str) -> Iterator[Path]:
         from huggingface_hub import constants
 
         cache = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")).expanduser()
         wanted = self.id.replace("/", "").replace("_", "").lower()  # `datasets` writes CamelCase as camel_case
         for folder in cache.glob("*"):
             if folder.name.replace("_", "").lower() == wanted:
-                yield from folder.glob(f"{self.config or 'default'}/*/{self.revision}/dataset_info.json")
+                yield from folder.glob(f"{self.config or '*'}/*/{commit}/dataset_info.json")
 
     def _download(self) -> Any:
         self._check_reachable()
@@ -202,6 +205,10 @@ def _offline() -> bool:
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE)
+
+
+def _prepared_at(info_file: Path) -> float:
+    return info_file.stat().st_mtime
 
 
 def _map_tables(files: Sequence[Path]) -> Any:
