@@ -86,12 +86,12 @@ def read(path: Path, name: str) -> Document:
 
 def parse(text: str, name: str) -> Document:
     """Data and marks of a YAML text."""
-    loader = ConfigLoader(text)
+    document = Document(None, source=name)
     try:
+        loader = ConfigLoader(text)
         root = loader.get_single_node()
         if root is None:
             raise UsageError(f"the config {name} is empty")
-        document = Document(None, source=name)
         document.data = _Reader(loader, document).value(root, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -99,8 +99,6 @@ def parse(text: str, name: str) -> Document:
         raise UsageError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{name}: not valid YAML: {str(error).splitlines()[0]}") from error
-    finally:
-        loader.dispose()
     return document
 
 

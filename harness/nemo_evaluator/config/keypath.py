@@ -21,7 +21,7 @@ _PLAIN_KEY = re.compile(r"[^.\[\]\"'=]+")
 def parse_path(text: str) -> KeyPath | None:
     """None when `text` is no path. A bare number stays text until it meets a list, see `step`."""
     parts: list[str | int] = []
-    position = 0
+    position = len(text) if text.startswith(".") else 0
     while position < len(text):
         match = _SEGMENT.match(text, position)
         if match is None:

@@ -70,7 +70,7 @@ class ApiService(Section):
     """With or without /v1, /chat/completions or /completions."""
     protocol: Protocol
     model: Text
-    api_key: Annotated[SecretStr, BeforeValidator(_no_empty_secret)] | None = None
+    api_key: Annotated[SecretStr | None, BeforeValidator(_no_empty_secret)] = None
     max_output_tokens: PositiveInt | None = None
     """Upper bound of generation.max_tokens, and its value where that is not set."""
     generation: Generation = Field(default_factory=Generation)
@@ -85,7 +85,7 @@ class SimpleSolver(Section):
     """One request a problem."""
 
     type: Literal["simple"]
-    service: Text
+    service: str
     system_prompt: str | None = None
     """Replaces the benchmark's own; the empty string sends none."""
     generation: Generation = Field(default_factory=Generation)
@@ -95,7 +95,7 @@ class CustomSolver(Section):
     """A `Solver` of the user's own."""
 
     type: Literal["custom"]
-    service: Text | None = None
+    service: str | None = None
     class_path: Text
     config: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the class."""

@@ -42,19 +42,16 @@ def parse_value(text: str, label: str) -> Any:
     So a prompt such as `Answer: yes # really` stays whole, where YAML would see a mapping and a comment.
     """
     stripped = text.strip()
-    loader = ConfigLoader(stripped)
     try:
+        loader = ConfigLoader(stripped)
         if stripped[:1] in ("[", "{", '"', "'"):
             return loader.get_single_data()
         tag = loader.resolve(yaml.ScalarNode, stripped, (True, False))  # type: ignore[no-untyped-call]
-        if stripped and tag in PLAIN_TAGS:
-            return loader.construct_object(yaml.ScalarNode(tag, stripped))
-        return text
+        is_plain = stripped != "" and tag in PLAIN_TAGS
+        return loader.construct_object(yaml.ScalarNode(tag, stripped)) if is_plain else text
     except yaml.YAMLError as error:
-        problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error)
+        problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
         raise UsageError(f"{label}: the value is not valid YAML ({problem}); put text into quotes") from error
-    finally:
-        loader.dispose()
 
 
 def apply_override(document: Document, override: Override, label: str = "") -> Document:

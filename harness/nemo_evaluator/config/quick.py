@@ -51,6 +51,7 @@ FLAG_OF_KEY = {
     "max_problems": "--max-problems",
     "max_error_rate": "--max-error-rate",
     "url": "--model-url",
+    "protocol": "--model-url",
     "model": "--model-id",
     "api_key": "--api-key",
     "system_prompt": "--system-prompt",
@@ -105,7 +106,8 @@ def marks_of_flags(data: Any, path: KeyPath = ()) -> dict[KeyPath, str]:
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     marks: dict[KeyPath, str] = {}
     for key, item in items:
-        if flag := FLAG_OF_KEY.get(str(key)):
+        flag = FLAG_OF_KEY.get(str(key))
+        if flag and not isinstance(item, dict):
             marks[(*path, key)] = flag
         marks |= marks_of_flags(item, (*path, key))
     return marks
