@@ -79,7 +79,10 @@ def test_a_flag_wins_over_the_environment_and_nemo_over_nvidia() -> None:
         (Flags(bench="a"), "--bench without a config needs --model-url (or NEMO_MODEL_URL in the environment)"),
         (Flags(bench="a", model_url="http://h"), "--bench without a config needs --model-id"),
         (Flags(bench="a", model_url="h", model_id="m"), "--model-url: services.model.url is no address"),
-        (Flags(bench="a", model_url="http://h/responses", model_id="m"), "--model-url: services.model.url"),
+        (
+            Flags(bench="a", model_url="http://h/responses", model_id="m"),
+            "--model-url: services.model.protocol is 'responses', which is not",
+        ),
         (Flags("a", model_url="http://h", model_id="m", repeats=0), "--repeats: benchmarks[0].repeats is 0; it must"),
         (Flags("a", model_url="http://h", model_id="m", temperature=3), "--temperature: services.model.generation."),
     ],
