@@ -13,7 +13,7 @@ _SEGMENT = re.compile(
       | \[(?P<index>\d+)\]
       | \[(?P<bracket>["'])(?P<key>.*?)(?P=bracket)\]
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
 _PLAIN_KEY = re.compile(r"[^.\[\]\"'=]+")
 

@@ -70,31 +70,36 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def from_flags(flags: Flags, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The config that the same YAML would give. What no flag gives comes from NEMO_MODEL_URL, NEMO_MODEL_ID and a key's
-    variable, which is referred to by name, so that no snapshot holds the key."""
-    service = {
-        "type": "api",
-        "url": flags.model_url or environ.get("NEMO_MODEL_URL"),
-        "model": flags.model_id or environ.get("NEMO_MODEL_ID"),
+    """The config that the same YAML would give."""
+    benchmark = {
+        **_given(name=flags.bench),
+        "solver": {"type": "simple", "service": SERVICE, **_given(system_prompt=flags.system_prompt)},
+        **flags.of_benchmarks,
     }
-    for key, flag, variable in (("url", "--model-url", "NEMO_MODEL_URL"), ("model", "--model-id", "NEMO_MODEL_ID")):
-        if not service[key]:
-            raise UsageError(f"--bench without a config needs {flag} (or {variable} in the environment)")
-    service |= {"protocol": protocol_of(str(service["url"])) or "chat_completions"}
     return {
-        "services": {SERVICE: _given(**service) | _api_key(flags, environ) | {"generation": flags.of_generation}},
-        "benchmarks": [
-            {
-                **_given(name=flags.bench),
-                "solver": {"type": "simple", "service": SERVICE, **_given(system_prompt=flags.system_prompt)},
-                **flags.of_benchmarks,
-            }
-        ],
+        "services": {SERVICE: _service(flags, environ)},
+        "benchmarks": [benchmark],
         "output": _given(dir=flags.output_dir),
     }
 
 
+def _service(flags: Flags, environ: Mapping[str, str]) -> dict[str, Any]:
+    url = flags.model_url or environ.get("NEMO_MODEL_URL")
+    model = flags.model_id or environ.get("NEMO_MODEL_ID")
+    if not url:
+        raise UsageError("--bench without a config needs --model-url (or NEMO_MODEL_URL in the environment)")
+    if not model:
+        raise UsageError("--bench without a config needs --model-id (or NEMO_MODEL_ID in the environment)")
+    protocol = protocol_of(url) or "chat_completions"
+    return {
+        **_given(type="api", url=url, model=model, protocol=protocol),
+        **_api_key(flags, environ),
+        "generation": flags.of_generation,
+    }
+
+
 def _api_key(flags: Flags, environ: Mapping[str, str]) -> dict[str, str]:
+    """A key of the environment is referred to by its name, so that no snapshot holds it."""
     if flags.api_key is not None:
         return _given(api_key=flags.api_key)
     variable = next((name for name in API_KEY_VARIABLES if environ.get(name)), None)
