@@ -94,12 +94,12 @@ class HubDataset:
         ref = Path(constants.HF_HUB_CACHE, folder, "refs", self.revision or "main")
         if ref.is_file():
             return ref.read_text().strip()
-        prepared = max(self._prepared_infos("*"), key=_prepared_at, default=None) if self.revision is None else None
+        prepared = max(self._prepared_infos(self.config or "*", "*"), key=_prepared_at, default=None) if self.revision is None else None
         return prepared.parent.name if prepared else None
 
     def _prepared_table(self) -> Any | None:
         """What `datasets` prepared before from this very commit, if it is all there and needs no decoding."""
-        for info_file in self._prepared_infos(self.revision or ""):
+        for info_file in self._prepared_infos(self.config or "default", self.revision or "unknown"):
             info = orjson.loads(info_file.read_bytes())
             if self.split in info["splits"] and _are_plain(info["features"]):
                 stem = f"{info['dataset_name']}-{self.split}"
@@ -109,14 +109,14 @@ class HubDataset:
                     return table
         return None
 
-    def _prepared_infos(self, commit: str) -> Iterator[Path]:
+    def _prepared_infos(self, config: str, commit: str) -> Iterator[Path]:
         from huggingface_hub import constants
 
         cache = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")).expanduser()
         wanted = self.id.replace("/", "").replace("_", "").lower()  # `datasets` writes CamelCase as camel_case
         for folder in cache.glob("*"):
             if folder.name.replace("_", "").lower() == wanted:
-                yield from folder.glob(f"{self.config or '*'}/*/{commit}/dataset_info.json")
+                yield from folder.glob(f"{config}/*/{commit}/dataset_info.json")
 
     def _download(self) -> Any:
         self._check_reachable()

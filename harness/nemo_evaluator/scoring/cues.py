@@ -37,12 +37,13 @@ BOXED = "\\boxed{"
 
 _SPACED_SCRIPTS_END = "\u0590"
 """Latin, Greek and Cyrillic come before; there a letter after the cue makes it another word ("answers")."""
-_MARKUP = r"[\s*_`\"'“”«»]*"
+_MARKUP = r"[\s*_`\"'“”«»—–]*"
 _CONNECTOR = re.compile(
-    rf"{_MARKUP}(?:[^\n:：=]{{0,60}}?"
-    r"(?:[:：=]|\b(?:is|are|was|be|equals|ist|sind|lautet|beträgt|est|es|é|è|adalah|ialah|ni|равен|равно|это)\b|"
-    r"[は是为為]|है|হল|হলো|হচ্ছে|คือ|เท่ากับ)"
-    rf"|(?=[^\w\n]{{0,6}}\d)){_MARKUP}"
+    rf"{_MARKUP}(?:"
+    r"(?=[^\w\n:：=]{0,6}(?:\d|[A-Z](?![A-Za-z])))|"  # "Answer B", "ответ — 18"
+    r"[^\n:：=]{0,60}?(?:[:：=]|\b(?:is|are|was|be|equals|ist|sind|lautet|beträgt|est|es|é|è|adalah|ialah|ni|"
+    r"равен|равно|это)\b|[は是为為]|है|হল|হলো|হচ্ছে|คือ|เท่ากับ)"
+    rf"){_MARKUP}[:：]?{_MARKUP}"
 )
 _NEXT_LINE = re.compile(r"[\s*_]*\n\s*")
 

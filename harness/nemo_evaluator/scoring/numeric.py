@@ -13,9 +13,10 @@ from fractions import Fraction
 
 from nemo_evaluator.scoring.cues import after_cues
 
-TAIL = 20_000
+TAILS = (80, 800, 20_000)
 """Without a cue only the last characters are searched for a number."""
-NEAR_TAIL = 400
+MARGIN = 24
+"""Nearer to the cut a number may lack its beginning ("1 1/2", "80 000")."""
 MAX_DIGITS = 400
 """Longer runs of digits are no answer, and big integers are slow."""
 
@@ -23,7 +24,7 @@ _SPACES = "\u00a0\u2009\u202f"
 _NUMERAL = re.compile(
     rf"""
     (?: (?<![\w)\]}}.%-]) (?P<sign>[-+]) )?
-    [$€£¥₹₽฿]? (?P<inner>-)?
+    (?: [$€£¥₹₽฿] (?P<inner>-)? \s? )?
     (?<![A-Za-z0-9_.])
     (?P<digits> [0-9]+ (?:[.,'{_SPACES}][0-9]+)* | (?<![^\s$€£=(:*{{+-])\.[0-9]+ )
     (?: [eE](?P<exponent>[+-]?[0-9]{{1,3}})(?!\w)
@@ -42,7 +43,7 @@ _SPACE_GROUPS = re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?!\d)")
 
 _SUM = re.compile(r"(?:[\d\s+\-*/×÷x().,$€£%]*=)+\s*")
 _SENTENCE_END = re.compile(r"[.!?]\s|[।。]")
-_LEAD = re.compile(r"[\s*_`~≈=(\[{$€£¥₹₽฿\\]*")
+_LEAD = re.compile(r"[\s*_`~—–≈=(\[{$€£¥₹₽฿\\]*")
 
 _FRAC = re.compile(r"\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(\d+)\s*\}")
 _LATEX_COMMA = re.compile(r"(?<=\d)(?:\{,\}|\{\\,\})(?=\d)")
@@ -73,9 +74,7 @@ def final_number(response: str, *, dot_groups: bool = False) -> Number | None:
     for said in after_cues(response):
         if number := _said_number(plain(said, dot_groups), dot_groups):
             return number
-    return _last_number(response[-NEAR_TAIL:], dot_groups, len(response) > NEAR_TAIL) or _last_number(
-        response[-TAIL:], dot_groups, len(response) > TAIL
-    )
+    return _last_number(response, dot_groups)
 
 
 def score_number(response: str, target: str, *, dot_groups: bool = False) -> dict[str, object]:
@@ -122,20 +121,29 @@ def _said_number(said: str, dot_groups: bool) -> Number | None:
     if lead and first.start("digits") <= lead.end() + 1:
         return _value(first, dot_groups, last=False)
     end = _SENTENCE_END.search(said, first.start("digits"))
-    return _last_in(said[: end.start()] if end else said, dot_groups)
+    last = _last_match(said[: end.start()] if end else said)
+    return _value(last, dot_groups, last=True) if last else None
 
 
-def _last_number(tail: str, dot_groups: bool, is_cut: bool) -> Number | None:
-    if is_cut:  # a number cut in two would be another number
-        _, _, tail = tail.partition(" ")
-    return _last_in(plain(tail, dot_groups), dot_groups)
+def _last_number(response: str, dot_groups: bool) -> Number | None:
+    """Read backwards in growing steps, because most responses end in their number."""
+    for size in TAILS:
+        tail, is_cut = response[-size:], len(response) > size
+        if is_cut:  # a number cut in two would be another number
+            tail = tail.partition(" ")[2]
+        last = _last_match(plain(tail, dot_groups))
+        if last and not (is_cut and last.start() < MARGIN):
+            return _value(last, dot_groups, last=True)
+        if not is_cut:
+            break
+    return None
 
 
-def _last_in(text: str, dot_groups: bool) -> Number | None:
+def _last_match(text: str) -> re.Match[str] | None:
     last = None
     for last in _NUMERAL.finditer(text):  # noqa: B007 - only the last is wanted
         pass
-    return _value(last, dot_groups, last=True) if last else None
+    return last
 
 
 def _value(match: re.Match[str], dot_groups: bool, *, last: bool) -> Number | None:

@@ -46,9 +46,8 @@ def normalise(text: str) -> str:
     Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250. Other than there, marks inside numbers stay, because 3.5 is
     not 35, a hyphen parts words, and an article that is all there is stays: the answer may be "A".
     """
-    folded = _JOINT.sub(" ", unicodedata.normalize("NFKC", text).casefold())
-    plain = _MARK.sub("", folded).translate(_UNICODE_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", plain).split()) or " ".join(plain.split())
+    plain = _plain(text)
+    return _without_articles(plain) or plain
 
 
 def exact_match(response: str, target: str) -> bool:
@@ -59,8 +58,19 @@ def exact_match(response: str, target: str) -> bool:
 
 def fuzzy_match(response: str, targets: Iterable[str]) -> bool:
     """One of the targets occurs in the response as whole words. Never the other way: "1" is no answer to "1 in 10"."""
-    said = f" {normalise(response)} "
-    return any(wanted and f" {wanted} " in said for wanted in map(normalise, targets))
+    said = _plain(response)
+    spoken = (f" {_without_articles(said)} ", f" {said} ")
+    wanted = [normalise(target) for target in targets]
+    return any(f" {words} " in text for words in wanted if words for text in spoken)
+
+
+def _plain(text: str) -> str:
+    folded = _JOINT.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(_MARK.sub("", folded).translate(_UNICODE_PUNCTUATION).split())
+
+
+def _without_articles(plain: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
 class _Punctuation(dict[int, int | None]):
