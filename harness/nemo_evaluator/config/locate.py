@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -37,7 +37,7 @@ def problems_in(error: ValidationError, model: type[BaseModel], data: Any) -> li
 
 
 def _problem(detail: ErrorDetails, model: type[BaseModel], data: Any) -> Problem:
-    path = _without_tags(detail["loc"], data)
+    path = _without_tag(detail["loc"])
     if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
         path = (*path, "type")
     if detail["type"] == "extra_forbidden":
@@ -47,15 +47,12 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], data: Any) -> Problem
     return path, _wrong_value(detail, path, model, data)
 
 
-def _without_tags(loc: tuple[int | str, ...], data: Any) -> KeyPath:
-    """Pydantic puts the chosen branch of a union into the location, where the user's file has no such level."""
-    path: list[int | str] = []
-    for part in loc:
-        if isinstance(data, dict) and part not in data and data.get("type") == part:
-            continue
-        path.append(part)
-        data = _child(data, part)
-    return tuple(path)
+def _without_tag(loc: tuple[int | str, ...]) -> KeyPath:
+    """Pydantic puts the chosen kind of solver into the location, where the user's file has no such level."""
+    match loc:
+        case ("benchmarks", index, "solver", _, *rest):
+            return ("benchmarks", index, "solver", *rest)
+    return loc
 
 
 def _child(data: Any, part: int | str) -> Any:
@@ -89,8 +86,7 @@ def _section_at(model: type[BaseModel], path: KeyPath, data: Any) -> type[BaseMo
     annotation: Any = model
     for part in path:
         data = _child(data, part)
-        annotation = _annotation_below(annotation, part)
-        annotation = _branch(annotation, data)
+        annotation = _branch(_annotation_below(annotation, part), data)
     return annotation  # type: ignore[no-any-return]
 
 
@@ -101,18 +97,12 @@ def _annotation_below(annotation: Any, part: int | str) -> Any:
 
 
 def _branch(annotation: Any, data: Any) -> Any:
-    """The member of a union that the mapping's `type` names."""
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+    """The member of a union that the mapping's `type` names, or the union when it names none."""
     if get_origin(annotation) not in UNIONS:
         return annotation
     tag = data.get("type") if isinstance(data, dict) else None
-    for member in get_args(annotation):
-        if isinstance(member, type) and issubclass(member, BaseModel):
-            field = member.model_fields.get("type")
-            if field is None or tag in get_args(field.annotation):
-                return member
-    return annotation
+    members = [member for member in get_args(annotation) if tag in get_args(member.model_fields["type"].annotation)]
+    return members[0] if members else annotation
 
 
 def _accepted(path: KeyPath, model: type[BaseModel], data: Any) -> str:

@@ -57,7 +57,7 @@ class Proxy(Section):
     max_retries: Annotated[Int, Field(ge=0)] | None = None
     """None: as many as `ModelClient` makes by default."""
     max_concurrent_upstream: PositiveInt | None = None
-    """Bound on requests in flight to the endpoint, over all benchmarks. None: the sum of their max_concurrent."""
+    """Bound on requests in flight to the endpoint, over all benchmarks. None: the largest of their max_concurrent."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     extra_headers: dict[str, str] = Field(default_factory=dict)
 

@@ -5,8 +5,14 @@ from typing import Any, get_args
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from nemo_evaluator.config.compose import prune_nulls
+from nemo_evaluator.config.document import parse
 from nemo_evaluator.config.keypath import KeyPath, dotted, parse_path
+from nemo_evaluator.config.load import validate
 from nemo_evaluator.config.model import EvalConfig, Generation
+from nemo_evaluator.config.overrides import Override, apply_override
 from nemo_evaluator.errors import UsageError
 from pydantic import BaseModel, SecretStr
 
@@ -293,3 +299,32 @@ def test_one_stop_string_needs_no_list_and_an_empty_key_is_no_key(load: Load) ->
     config = load(SMALLEST, "services.m.generation.stop=END", "services.m.api_key=").config
     assert config.services["m"].generation == Generation(stop=["END"])
     assert config.services["m"].api_key is None
+
+
+FULL = {
+    "services": {"m": {"type": "api", "url": "http://h", "protocol": "completions", "model": "x", "proxy": {}}},
+    "benchmarks": [
+        {"name": "a", "solver": {"type": "simple", "service": "m", "generation": {"stop": ["x"]}}},
+        {"name": "b", "solver": {"type": "custom", "class_path": "c:D"}, "problem_range": [0, 1]},
+    ],
+    "cluster": {"type": "local"},
+    "output": {"dir": "x"},
+}
+PLACES = list(parse(yaml.safe_dump(FULL), "run.yaml").marks)
+WORDS = st.sampled_from(["type", "simple", "custom", "api", "service", "generation", "zzz", ""])
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), JUNK), min_size=1, max_size=3))
+def test_whatever_is_written_anywhere_is_accepted_or_refused_by_name(changes: list[tuple[KeyPath, Any]]) -> None:
+    document = parse(yaml.safe_dump(FULL), "run.yaml")
+    try:
+        for path, junk in changes:
+            document = apply_override(document, Override(path, junk))
+        validate(prune_nulls(document))
+    except UsageError as refusal:
+        assert all(line.startswith(("-O ", "run.yaml")) for line in str(refusal).splitlines())
