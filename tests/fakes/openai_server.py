@@ -2,7 +2,7 @@
 
 In a test:      async with FakeServer(Behaviour(status=429, retry_after=1, when=When(first=2))) as server: server.url
 As a process:   python -m tests.fakes.openai_server --port 0 --settings '{"answer": "18"}'
-                prints `url: http://127.0.0.1:PORT`; POST /__control takes the same JSON, GET /__log tells what was asked.
+                prints `url: http://127.0.0.1:PORT`; POST /__control takes the same JSON, GET /__log tells what came.
 """
 
 import argparse
@@ -81,7 +81,7 @@ class Settings:
     """Bytes of filler."""
     answer_key: Mapping[str, str] = field(default_factory=dict)
     """Part of a prompt -> answer; `answer` for all others."""
-    shape: Shape = Shape()
+    shape: Shape = field(default_factory=Shape)
     model: str | None = None
     """The only model served; None serves any."""
     models: tuple[str, ...] = ()
@@ -141,6 +141,7 @@ class FakeServer:
         self.apply(Settings(behaviours=behaviours, **settings))
         self.reset_log()
         self.connections: set[Connection] = set()
+        self._all_closed = asyncio.Event()
         self.connections_opened = 0
         self.peak_connections = 0
         self.in_flight = 0
@@ -194,11 +195,17 @@ class FakeServer:
 
     async def stop(self) -> None:
         self._server.close()
+        self._all_closed.clear()
         for connection in list(self.connections):
             connection.abort()
         await self._server.wait_closed()
-        while self.connections:
-            await asyncio.sleep(0)
+        if self.connections:
+            await self._all_closed.wait()
+
+    def forget(self, connection: "Connection") -> None:
+        self.connections.discard(connection)
+        if not self.connections:
+            self._all_closed.set()
 
     def close_idle_connections(self) -> None:
         for connection in list(self.connections):
@@ -425,7 +432,7 @@ class Connection(asyncio.Protocol):
         server.peak_connections = max(server.peak_connections, len(server.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server.connections.discard(self)
+        self._server.forget(self)
         if self._is_busy:
             self._server.in_flight -= 1
             self._is_busy = False

@@ -1,0 +1,435 @@
+"""ModelClient: a question in, a ModelResponse or a RequestError out, against any OpenAI-compatible endpoint."""
+
+import asyncio
+import base64
+import difflib
+import logging
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import unquote, urlunsplit
+
+import orjson
+from tenacity import RetryCallState
+
+from nemo_evaluator.errors import RequestError, UsageError
+from nemo_evaluator.models.limiter import AdaptiveLimiter
+from nemo_evaluator.models.payload import (
+    LEAST_STOPS,
+    Dialect,
+    Generation,
+    Messages,
+    Protocol,
+    chat_messages,
+    completion_prompt,
+    endpoint_url,
+    generation_fields,
+    redact_url,
+    resource_url,
+    split_url,
+)
+from nemo_evaluator.models.reply import Reading, mask, read_reply, text_of
+from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy, default_stop
+from nemo_evaluator.models.transport import StaleConnection, Timeouts, Transport
+from nemo_evaluator.types import ModelResponse
+
+logger = logging.getLogger(__name__)
+
+SCOUT_SECONDS = 0.1
+"""How long the first request is let ahead alone while it is unknown whether the endpoint takes its parameters."""
+HINT_SECONDS = 5.0
+EARLY_STOP_CHARACTERS = 16
+KEY_VARIABLES = ("NEMO_API_KEY", "NVIDIA_API_KEY")
+SECRET_HEADER = re.compile(r"key|token|secret|auth|cookie", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request to the model through all its attempts."""
+
+    protocol: Protocol
+    question: dict[str, Any]
+    """`messages` or `prompt`, and what only this call asks for."""
+    generation: Generation
+    reading: Reading
+    dialect: Dialect
+    retries: RetryCallState | None = None
+    started: float | None = None
+    attempts: int = 0
+    was_stale: bool = False
+
+
+class ModelClient:
+    """Shared by any number of tasks of one event loop. Close it, or use it as `async with`."""
+
+    def __init__(
+        self,
+        base_url: str = "https://inference-api.nvidia.com/v1",
+        model: str = "azure/openai/gpt-5.2",
+        api_key: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        stop: list[str] | None = None,
+        frequency_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        timeout: float = 120.0,
+        max_concurrent: int = 8,
+        *,
+        timeouts: Timeouts | None = None,
+        retry: RetryPolicy | None = None,
+        limiter: AdaptiveLimiter | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        ca_bundle: str | None = None,
+        reasoning_pattern: str | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        if max_concurrent < 1:
+            raise UsageError(f"max_concurrent={max_concurrent} must be at least 1.")
+        self.model = model
+        self.base_url, credentials = split_credentials(base_url)
+        self.limiter = limiter or AdaptiveLimiter(max_concurrent)
+        self.timeouts = (timeouts or Timeouts()).with_total(timeout)
+        self.retry = retry or RetryPolicy(stop=default_stop(self.timeouts.total))
+        self._generation = Generation(
+            temperature=temperature,
+            max_tokens=max_tokens,
+            top_p=top_p,
+            seed=seed,
+            stop=tuple([stop] if isinstance(stop, str) else stop or ()),
+            frequency_penalty=frequency_penalty,
+            presence_penalty=presence_penalty,
+            extra_body=dict(extra_body or {}),
+        )
+        authorization = choose_authorization(api_key, credentials, environ)
+        headers = {"Content-Type": "application/json", **authorization, **(extra_headers or {})}
+        self._reading = Reading(
+            stop=self._generation.stop,
+            reasoning_pattern=compiled(reasoning_pattern),
+            secrets=secrets_of(headers),
+        )
+        self._urls: dict[Protocol, str] = {
+            "chat": endpoint_url(self.base_url, "chat"),
+            "completions": endpoint_url(self.base_url, "completions"),
+        }
+        self._transport = Transport(headers, self.timeouts, ca_bundle, environ)
+        self._dialects: dict[Protocol, Dialect] = {"chat": Dialect(), "completions": Dialect()}
+        self._scouts: dict[Protocol, Scout] = {"chat": Scout(), "completions": Scout()}
+        self._hint_lock = asyncio.Lock()
+        self._model_hint: str | None = None
+        self._requests = self._retries = self._stale_connections = 0
+        self._over_budget = self._early_stops = 0
+        self._errors: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"ModelClient({redact_url(self.base_url)!r}, {self.model!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    # What is asked
+
+    async def chat(
+        self,
+        prompt: str = "",
+        system: str | None = None,
+        *,
+        messages: Messages | None = None,
+        seed: int | None = None,
+    ) -> ModelResponse:
+        """`messages` take the place of `prompt`; `system` reaches the model either way."""
+        sent = chat_messages(prompt, system, messages)
+        response = await self._ask(self._call("chat", {"messages": sent}, seed))
+        response.request_prompt = prompt or last_text(sent)
+        response.request_system = leading_system(sent)
+        return response
+
+    async def complete(
+        self,
+        prompt: str,
+        system: str | None = None,
+        *,
+        seed: int | None = None,
+        logprobs: int | None = None,
+        echo: bool = False,
+        max_tokens: int | None = None,
+    ) -> ModelResponse:
+        """With `echo` and `logprobs` the reply must hold those of the prompt itself, or the request fails."""
+        question: dict[str, Any] = {"prompt": completion_prompt(prompt, system)}
+        if logprobs is not None:
+            question["logprobs"] = logprobs
+        if echo:
+            question["echo"] = True
+        call = self._call("completions", question, seed, max_tokens)
+        if echo:
+            call.reading = replace(call.reading, stop=(), must_echo=logprobs is not None)
+        response = await self._ask(call)
+        response.request_prompt = prompt
+        response.request_system = system
+        return response
+
+    def payload(
+        self,
+        protocol: Protocol,
+        prompt: str,
+        system: str | None = None,
+        *,
+        messages: Messages | None = None,
+        seed: int | None = None,
+    ) -> dict[str, Any]:
+        """The body exactly as it would be sent."""
+        if protocol == "chat":
+            return self._body(self._call("chat", {"messages": chat_messages(prompt, system, messages)}, seed))
+        return self._body(self._call("completions", {"prompt": completion_prompt(prompt, system)}, seed))
+
+    def url(self, protocol: Protocol) -> str:
+        return self._urls[protocol]
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """The parameters as they are sent to the chat endpoint."""
+        return generation_fields(self._generation, self._dialects["chat"])
+
+    async def list_models(self) -> list[dict[str, Any]]:
+        url = resource_url(self.base_url, "/models")
+        async with self.limiter.slot():
+            self._open_transport()
+            status, headers, body = await self._transport.exchange("GET", url)
+        if status != 200:
+            read_reply(status, headers, body, self._reading)
+        try:
+            return list(orjson.loads(body)["data"])
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            raise RequestError("bad_reply", f"{redact_url(url)} does not list models in the OpenAI shape") from None
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "requests": self._requests,
+            "retries": self._retries,
+            "stale_connections": self._stale_connections,
+            "connections_opened": self._transport.connections_opened,
+            "errors": dict(self._errors),
+            "over_budget": self._over_budget,
+            "early_stops": self._early_stops,
+            "limiter": self.limiter.state(),
+            "dialect": {protocol: dialect.to_dict() for protocol, dialect in self._dialects.items()},
+        }
+
+    # How it is asked
+
+    def _call(
+        self, protocol: Protocol, question: dict[str, Any], seed: int | None, max_tokens: int | None = None
+    ) -> Call:
+        generation, reading = self._generation, self._reading
+        if seed is not None:
+            generation = replace(generation, seed=seed)
+        if max_tokens is not None:
+            generation = replace(generation, max_tokens=max_tokens)
+        if protocol != reading.protocol:
+            reading = replace(reading, protocol=protocol)
+        return Call(protocol, question, generation, reading, self._dialects[protocol])
+
+    def _body(self, call: Call) -> dict[str, Any]:
+        return {"model": self.model, **call.question, **generation_fields(call.generation, call.dialect)}
+
+    async def _ask(self, call: Call) -> ModelResponse:
+        """Attempts until one succeeds or the policy says that it is enough. Waiting never holds a slot."""
+        if call.generation.max_tokens is not None or len(call.generation.stop) > LEAST_STOPS:
+            await self._scouts[call.protocol].follow()
+        while True:
+            async with self.limiter.slot() as ticket:
+                try:
+                    response = await self._attempt(call)
+                except AttemptFailed as error:
+                    failure, wait = error, self._next_wait(call, error, ticket)
+                else:
+                    self.limiter.succeeded()
+                    self._note(call, response)
+                    return response
+            if wait is None:
+                raise await self._final(call, failure)
+            if wait:
+                await self.retry.sleep(wait)
+
+    async def _attempt(self, call: Call) -> ModelResponse:
+        self._open_transport()
+        self._requests += 1
+        call.attempts += 1
+        if call.started is None:
+            call.started = self.retry.clock()
+        call.dialect = self._dialects[call.protocol]
+        body = orjson.dumps(self._body(call))
+        sent = time.perf_counter()
+        status, headers, reply = await self._transport.exchange("POST", self._urls[call.protocol], body)
+        latency = time.perf_counter() - sent
+        response = read_reply(status, headers, reply, call.reading)
+        response.latency_ms = latency * 1000
+        return response
+
+    def _open_transport(self) -> None:
+        if not self._transport.is_open:
+            self.limiter.lower_to(self._transport.open(self.limiter.max_limit, self.base_url))
+
+    def _next_wait(self, call: Call, error: AttemptFailed, ticket: int) -> float | None:
+        """Seconds before the next attempt, None when there is none. Runs while the slot is still held, so that
+        the limiter knows of a refusal before it lets the next request start."""
+        if isinstance(error, StaleConnection) and not call.was_stale:
+            call.was_stale = True
+            self._stale_connections += 1
+            return 0.0
+        if self._has_learned(call, error):
+            return 0.0
+        call.retries = call.retries or self.retry.begin(call.started or 0.0)
+        wait = self.retry.next_wait(call.retries, error)
+        if error.status in (429, 503):
+            retry_after = error.retry_after if wait is not None else None
+            self.limiter.throttled(ticket, retry_after=retry_after, is_quota=error.status == 429)
+        if wait is not None:
+            self._retries += 1
+        return wait
+
+    def _has_learned(self, call: Call, error: AttemptFailed) -> bool:
+        """True when the refused request can be sent again in other words: not a failure, and not counted as one."""
+        learned = call.dialect.learn(error.status or 0, str(error), self._body(call))
+        if learned is None:
+            return False
+        if self._dialects[call.protocol] == call.dialect:
+            self._dialects[call.protocol] = learned
+            self._tell_dialect(call.protocol, learned)
+        return True
+
+    def _tell_dialect(self, protocol: Protocol, dialect: Dialect) -> None:
+        where = redact_url(self._urls[protocol])
+        if dialect.token_field is None:
+            logger.warning("%s takes neither max_tokens nor max_completion_tokens: answers are not limited.", where)
+        else:
+            logger.info(
+                "%s takes %s and at most %s stop strings.", where, dialect.token_field, dialect.max_stops or "any"
+            )
+
+    async def _final(self, call: Call, error: AttemptFailed) -> RequestError:
+        self._errors[error.kind] += 1
+        self._scouts[call.protocol].end()
+        message = mask(str(error), call.reading.secrets)
+        if error.kind in ("not_found", "auth", "connection"):
+            message = f"{redact_url(self._urls[call.protocol])}: {message}"
+        if error.kind == "not_found":
+            message += await self._nearest_model()
+        return RequestError(error.kind, message, status=error.status)
+
+    def _note(self, call: Call, response: ModelResponse) -> None:
+        response.retries = call.attempts - 1
+        limit, used = call.generation.max_tokens, response.completion_tokens
+        if limit is not None and used is not None and used > limit:
+            self._over_budget += 1
+        if call.reading.stop and response.finish_reason == "stop" and len(response.content) < EARLY_STOP_CHARACTERS:
+            self._early_stops += 1
+        self._scouts[call.protocol].end()
+
+    async def _nearest_model(self) -> str:
+        """What the endpoint serves instead; asked once, however many requests meet a 404."""
+        async with self._hint_lock:
+            if self._model_hint is None:
+                self._model_hint = await self._model_advice()
+        return self._model_hint
+
+    async def _model_advice(self) -> str:
+        try:
+            async with asyncio.timeout(HINT_SECONDS):
+                served = [str(item.get("id")) for item in await self.list_models()]
+        except (RequestError, TimeoutError):
+            return ""
+        if self.model in served or not served:
+            return ""
+        if near := difflib.get_close_matches(self.model, served, n=1, cutoff=0.4):
+            return f" Did you mean model {near[0]!r}?"
+        return f" It serves {', '.join(served[:5])}; none is called {self.model!r}."
+
+
+class Scout:
+    """While it is unknown whether an endpoint takes max_tokens and many stop strings, one request goes ahead, so that
+    a refusal is met once and not by every task that started with it. A refusal is quick; an answer may be slow, so
+    the others follow after a moment in any case."""
+
+    def __init__(self) -> None:
+        self._is_over = False
+        self._answered: asyncio.Event | None = None
+
+    async def follow(self) -> None:
+        if self._is_over:
+            return
+        if self._answered is None:
+            self._answered = asyncio.Event()
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._answered.wait(), SCOUT_SECONDS)
+        self.end()
+
+    def end(self) -> None:
+        self._is_over = True
+        if self._answered is not None:
+            self._answered.set()
+
+
+def split_credentials(url: str) -> tuple[str, str | None]:
+    """`http://user:password@host` -> the URL without them, and `user:password`."""
+    parts = split_url(url)
+    if parts.username is None:
+        return url, None
+    clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return clean, f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+
+
+def choose_authorization(api_key: str | None, credentials: str | None, environ: Mapping[str, str]) -> dict[str, str]:
+    if credentials is not None and api_key is None:
+        return {"Authorization": "Basic " + base64.b64encode(credentials.encode()).decode()}
+    if api_key is None:
+        api_key = next((environ[name] for name in KEY_VARIABLES if environ.get(name)), None)
+    if not api_key:
+        return {}
+    key = api_key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError("The API key holds characters that no header can carry. Check the variable it comes from.")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """The values that no message may show: whole, and without the scheme before them."""
+    values = [value for name, value in headers.items() if SECRET_HEADER.search(name)]
+    return tuple(dict.fromkeys([*values, *(value.rpartition(" ")[2] for value in values)]))
+
+
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    if pattern is None:
+        return None
+    try:
+        return re.compile(pattern, re.DOTALL)
+    except re.error as error:
+        raise UsageError(f"reasoning_pattern {pattern!r} is not a regular expression: {error}.") from None
+
+
+def last_text(messages: Messages) -> str:
+    content = messages[-1].get("content") if messages else ""
+    return text_of(content)
+
+
+def leading_system(messages: Messages) -> str | None:
+    if messages and messages[0].get("role") in ("system", "developer"):
+        return text_of(messages[0].get("content"))
+    return None

@@ -1,0 +1,115 @@
+"""When a failed request is asked again: tenacity's stop, wait and retry objects, combined into one value.
+
+tenacity's own loop is not used: AsyncRetrying costs tens of microseconds on every success, and a request that succeeds
+at once should not pay for those that fail. The objects see a real RetryCallState, so any of tenacity's (or yours) will do.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from tenacity import AsyncRetrying, RetryCallState
+from tenacity.retry import retry_base, retry_if_exception
+from tenacity.stop import stop_after_attempt, stop_base, stop_before_delay
+from tenacity.wait import wait_base, wait_exponential_jitter
+
+from nemo_evaluator.errors import ErrorKind, RequestError
+
+ATTEMPTS = 5
+TIMEOUTS = 2
+DEADLINE_SECONDS = 900.0
+
+
+class AttemptFailed(RequestError):
+    """One attempt failed; the policy decides whether there is another."""
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        is_transient: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(kind, message, status=status)
+        self.is_transient = is_transient
+        self.retry_after = retry_after
+        """Seconds that the server asked to wait."""
+
+
+class stop_after_timeouts(stop_base):
+    """A request that ran into its time limit will most likely do so again, and every try costs the whole limit."""
+
+    def __init__(self, max_timeouts: int) -> None:
+        self.max_timeouts = max_timeouts
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        error = failure_of(retry_state)
+        is_timeout = isinstance(error, RequestError) and error.kind == "timeout"
+        return is_timeout and retry_state.attempt_number >= self.max_timeouts
+
+
+def default_stop(timeout: float | None) -> stop_base:
+    """Five attempts, two timeouts, and no attempt that would begin after 15 minutes (or after three whole timeouts)."""
+    deadline = max(DEADLINE_SECONDS, 3 * (timeout or 0.0))
+    return stop_after_attempt(ATTEMPTS) | stop_after_timeouts(TIMEOUTS) | stop_before_delay(deadline)
+
+
+def is_transient(error: BaseException) -> bool:
+    return isinstance(error, AttemptFailed) and error.is_transient
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`RetryPolicy(stop=stop_after_attempt(3) | stop_before_delay(60))`. A server's Retry-After is the least wait."""
+
+    stop: stop_base = field(default_factory=lambda: default_stop(None))
+    wait: wait_base = field(default_factory=lambda: wait_exponential_jitter(initial=1, max=60, jitter=1))
+    retry: retry_base = field(default_factory=lambda: retry_if_exception(is_transient))
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def begin(self, started: float) -> RetryCallState:
+        """The memory of one request, made when its first attempt has failed; `started` is when that one was sent."""
+        state = RetryCallState(AsyncRetrying(), fn=None, args=(), kwargs={})
+        state.start_time = started
+        state.attempt_number = 0
+        return state
+
+    def next_wait(self, state: RetryCallState, error: AttemptFailed) -> float | None:
+        """Seconds until the next attempt, or None when this failure is final."""
+        state.attempt_number += 1
+        state.set_exception((type(error), error, error.__traceback__))
+        state.outcome_timestamp = self.clock()
+        if not self.retry(state):
+            return None
+        state.upcoming_sleep = max(self.wait(state), error.retry_after or 0.0)
+        return None if self.stop(state) else state.upcoming_sleep
+
+
+def failure_of(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome is not None else None
+
+
+def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds to wait, from Retry-After as a number or as an HTTP date; None when absent or not understood."""
+    if (text := headers.get("Retry-After")) is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        return seconds_until(text, now or datetime.now(UTC))
+
+
+def seconds_until(http_date: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(http_date)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())
