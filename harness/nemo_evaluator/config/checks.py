@@ -6,9 +6,12 @@ from urllib.parse import urlsplit
 
 from nemo_evaluator.config.keypath import KeyPath, did_you_mean
 from nemo_evaluator.config.model import ApiService, Benchmark, EvalConfig
+from nemo_evaluator.config.secrets import is_secret_key
 
 Problem = tuple[KeyPath, str]
 """Where, and what is wrong there as the rest of a sentence that begins with the key."""
+
+VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 RESERVED_SERVICE_NAMES = frozenset({"default", "none", ""})
 
@@ -27,11 +30,26 @@ def _service_problems(path: KeyPath, service: ApiService) -> Iterator[Problem]:
         yield (*path, "url"), reason
     elif (asked := protocol_of(service.url)) and asked != service.protocol:
         yield (*path, "url"), f"ends like protocol {asked}, but protocol is {service.protocol}; make them agree"
+    yield from _names_for_values(path, service)
     if service.reasoning_pattern is not None:
         try:
             re.compile(service.reasoning_pattern)
         except re.error as error:
             yield (*path, "reasoning_pattern"), f"is no regular expression: {error}"
+
+
+def _names_for_values(path: KeyPath, service: ApiService) -> Iterator[Problem]:
+    """`api_key: HF_TOKEN` would send the word HF_TOKEN as the key."""
+    credentials: dict[KeyPath, str] = {
+        ("proxy", "extra_headers", name): text
+        for name, text in service.proxy.extra_headers.items()
+        if is_secret_key(name)
+    }
+    if service.api_key is not None:
+        credentials["api_key",] = service.api_key.get_secret_value()
+    for place, text in credentials.items():
+        if VARIABLE_NAME.fullmatch(text.removeprefix("Bearer ")):
+            yield (*path, *place), "holds what looks like the name of a variable; write ${NAME} for its value"
 
 
 def _url_fault(url: str) -> str | None:
@@ -40,9 +58,7 @@ def _url_fault(url: str) -> str | None:
         is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_web_address = False
-    return (
-        None if is_web_address else "is no address that can be asked; write http://HOST or https://HOST with its path"
-    )
+    return None if is_web_address else "is no web address; write http://HOST or https://HOST with its path"
 
 
 def protocol_of(url: str) -> str | None:

@@ -1,6 +1,7 @@
 import pytest
 from nemo_evaluator.config.quick import Flags
 from nemo_evaluator.config.secrets import is_secret_key, masked, redact, secret_values
+from nemo_evaluator.errors import UsageError
 
 from tests.harness.config.conftest import SMALLEST, Load
 
@@ -41,6 +42,18 @@ def test_keys_that_hold_none(key: str) -> None:
 )
 def test_secrets_are_masked_and_references_stay(key: str, value: object, shown: object) -> None:
     assert masked({"a": [{key: value}]}) == {"a": [{key: shown}]}
+
+
+@pytest.mark.parametrize("key", ["api_key", "proxy.extra_headers.Authorization", "proxy.extra_headers.X-Api-Key"])
+@pytest.mark.parametrize("value", ["HF_TOKEN", "Bearer NEMO_API_KEY"])
+def test_a_variable_name_where_its_value_belongs_is_refused(load: Load, key: str, value: str) -> None:
+    with pytest.raises(UsageError, match=rf"^-O services\.m\.{key}: .* write \$\{{NAME\}} for its value$"):
+        load(SMALLEST, f"services.m.{key}={value}")
+
+
+@pytest.mark.parametrize("value", ["EMPTY", "none", "sk-not-a-real-key", "Bearer EMPTY"])
+def test_stand_ins_for_a_key_are_keys(load: Load, value: str) -> None:
+    assert load(SMALLEST, f"services.m.api_key={value}").config.services["m"].api_key.get_secret_value() == value
 
 
 def test_masking_leaves_the_config_itself_alone() -> None:
