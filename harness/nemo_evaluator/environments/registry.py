@@ -64,15 +64,15 @@ def register(name: str) -> Callable[[Environment], Environment]:
 def add(name: str, environment: type[EvalEnvironment], place: str) -> None:
     """Register under a name nobody has; the same line again (a file imported twice) replaces itself."""
     key = name.casefold()
-    known = _REGISTERED.get(key)
-    if known and known.place != place:
-        raise UsageError(
-            f"Two benchmarks are named {name!r}: {known.place} and {place}. Rename one of them and run again."
-        )
     if key in bundled_names() and environment.__module__ != f"{BUNDLED_PACKAGE}.{key}":
         raise UsageError(
             f"Two benchmarks are named {name!r}: {BUNDLED_PACKAGE}.{key} (bundled) and {place}. "
             "Choose another name for yours."
+        )
+    known = _REGISTERED.get(key)
+    if known and known.place != place:
+        raise UsageError(
+            f"Two benchmarks are named {name!r}: {known.place} and {place}. Rename one of them and run again."
         )
     environment.registered_name = name
     _REGISTERED[key] = _Entry(environment, place)
@@ -149,7 +149,7 @@ def _from_file(path: str, name: str | None) -> type[EvalEnvironment]:
     file = Path(path).expanduser().resolve()
     if not file.is_file():
         raise UsageError(f"No benchmark file {path!r} (looked at {file}). Give the path of a .py file, or {path}:NAME.")
-    module = _import_file(file)
+    module = import_file(file)
     found = {
         key: entry.environment for key, entry in _REGISTERED.items() if entry.environment.__module__ == module.__name__
     }
@@ -164,7 +164,7 @@ def _from_file(path: str, name: str | None) -> type[EvalEnvironment]:
     raise UsageError(f"{path} defines no benchmark {name!r}; it defines: {listed}.")
 
 
-def _import_file(file: Path) -> ModuleType:
+def import_file(file: Path) -> ModuleType:
     """Under a synthetic name, so that a file called `json.py` shadows nothing; once per process."""
     module_name = f"nel_byob_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     if module_name in sys.modules:

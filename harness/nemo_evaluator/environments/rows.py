@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import orjson
 
@@ -24,6 +24,7 @@ Row = dict[str, Any]
 Dataset = str | Callable[..., Any]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LOCAL_FILES = (".jsonl", ".json", *DELIMITERS)
 ACCEPTED = (
     "hf://org/name?config=...&split=...&revision=..., org/name, a .jsonl, .json, .csv or .tsv file, or a function that "
@@ -46,7 +47,11 @@ def load_rows(dataset: Dataset, folder: Path, config: Mapping[str, Any]) -> Rows
     if callable(dataset):
         return _from_callable(dataset, config)
     if dataset.endswith(LOCAL_FILES):
-        return _from_file(_existing(dataset, folder))
+        path = _existing(dataset, folder)
+        try:
+            return _from_file(path)
+        except OSError as error:
+            raise UsageError(f"Dataset file {path} cannot be read: {error.strerror}.") from None
     if hub := HubDataset.parse(dataset):
         return replace(hub, revision=config.get("revision") or hub.revision).load()
     raise UsageError(f"Dataset {dataset!r} is none of: {ACCEPTED}.")
@@ -66,7 +71,10 @@ def known_size(dataset: Dataset, folder: Path) -> int | None:
     if callable(dataset) or not dataset.endswith(".jsonl"):
         return None
     path = folder / dataset
-    return sum(1 for line in path.open("rb") if line.strip()) if path.is_file() else None
+    if not path.is_file():
+        return None
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())
 
 
 class RowList:
@@ -94,31 +102,36 @@ class JsonLines:
         self._path = path
         self._offsets = array("Q")
         self._lengths = array("Q")
+        with path.open("rb") as lines:
+            self._content_hash = self._scan(lines)
+            self._descriptor = os.dup(lines.fileno())  # stays open: replacing the file during a run changes nothing
+
+    def _scan(self, lines: BinaryIO) -> str:
         digest = hashlib.sha256()
-        self._file = path.open("rb")
         offset = 0
-        for number, line in enumerate(self._file, 1):
+        for number, line in enumerate(lines, 1):
             digest.update(line)
-            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            content = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
             if content.strip():
-                _parse_object(content, f"{path}:{number}")
+                _parse_object(content, f"{self._path}:{number}")
                 self._offsets.append(offset + len(line) - len(content))
                 self._lengths.append(len(content))
             offset += len(line)
-        self._content_hash = digest.hexdigest()
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def __getitem__(self, idx: int) -> Row:
-        line = os.pread(self._file.fileno(), self._lengths[idx], self._offsets[idx])
+        line = os.pread(self._descriptor, self._lengths[idx], self._offsets[idx])
         return _parse_object(line, f"{self._path}, row {idx}")
 
     def provenance(self) -> dict[str, Any]:
         return {"dataset": self._path.name, "content_hash": self._content_hash}
 
     def __del__(self) -> None:
-        self._file.close()
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
 
 
 class Joined:
@@ -196,7 +209,7 @@ def _parse_object(line: bytes, place: str) -> Row:
 
 def _parse_array(content: bytes, path: Path) -> list[Row]:
     try:
-        rows = orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
+        rows = orjson.loads(content.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{path}: not JSON ({error}). A .json dataset is a list of objects.") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

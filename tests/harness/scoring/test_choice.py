@@ -1,5 +1,4 @@
 import pytest
-
 from nemo_evaluator.scoring.pattern import answer_line, choice_letter, score_choice
 
 

@@ -1,7 +1,6 @@
 from fractions import Fraction
 
 import pytest
-
 from nemo_evaluator.scoring.numeric import MARGIN, TAILS, final_number, numeric_match, parse_number
 
 
