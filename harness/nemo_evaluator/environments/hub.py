@@ -94,11 +94,9 @@ class HubDataset:
         ref = Path(constants.HF_HUB_CACHE, folder, "refs", self.revision or "main")
         if ref.is_file():
             return ref.read_text().strip()
-        prepared = (
-            max(self._prepared_infos(self.config or "*", "*"), key=_prepared_at, default=None)
-            if self.revision is None
-            else None
-        )
+        if self.revision is not None:
+            return None
+        prepared = max(self._prepared_infos(self.config or "*", "*"), key=_prepared_at, default=None)
         return prepared.parent.name if prepared else None
 
     def _prepared_table(self) -> Any | None:

@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from nemo_evaluator.environments import registry
 
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from nemo_evaluator.environments import EvalEnvironment, SeedResult, VerifyResult, register
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from nemo_evaluator.environments import EvalEnvironment, ScorerInput, SeedResult, benchmark, scorer
 from nemo_evaluator.environments.registry import resolve
 from nemo_evaluator.errors import EvaluationError, UsageError
@@ -72,10 +73,8 @@ async def test_what_a_scorer_may_return(verdict: Any, reward: float) -> None:
     result = await verify(declare(scorer(lambda sample: verdict)), "")
 
     assert result.reward == reward
-    assert result.scoring_details["method"] == "byob_declared"
-    assert result.scoring_details.items() >= (
-        verdict.items() if isinstance(verdict, dict) else {"correct": verdict}.items()
-    )
+    details = verdict if isinstance(verdict, dict) else {"correct": verdict}
+    assert result.scoring_details == {"method": "byob_declared", **details}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +170,7 @@ async def test_unknown_keywords_are_config_and_params_overlay_them() -> None:
     environment = declare(reveal, extra={"a": 1}, level=2, params={"level": 3})
 
     assert (await seen_by(environment)).config == {"a": 1, "level": 3}
-    with pytest.raises(UsageError, match="'declared' has no param 'levle'; accepted: a, level."):
+    with pytest.raises(UsageError, match=r"'declared' has no param 'levle'; accepted: a, level\."):
         resolve("declared", {"levle": 3})
 
 

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from nemo_evaluator.environments import EvalEnvironment, register, registry
 from nemo_evaluator.environments.registry import available, bundled_names, resolve
 from nemo_evaluator.errors import UsageError
@@ -152,7 +153,7 @@ def test_params_reach_the_constructor_and_others_are_refused() -> None:
         async def verify(self, response, expected, **metadata): ...
 
     assert resolve("with_params", {"level": 3}).level == 3
-    with pytest.raises(UsageError, match="'with_params' cannot be made with params.*levle"):
+    with pytest.raises(UsageError, match=r"'with_params' cannot be made with params.*levle"):
         resolve("with_params", {"levle": 3})
 
 

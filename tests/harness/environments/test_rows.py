@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from nemo_evaluator.environments.rows import Joined, RowList, known_size, load_rows
 from nemo_evaluator.errors import UsageError
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from nemo_evaluator.environments.template import Template, read_template
 from nemo_evaluator.errors import UsageError
 

@@ -1,6 +1,7 @@
 """A response may be a megabyte of anything: a scorer that backtracks over it would not end before the timeout."""
 
 import pytest
+
 from nemo_evaluator.scoring.numeric import score_number
 from nemo_evaluator.scoring.pattern import answer_line, score_choice
 from nemo_evaluator.scoring.text import before_next, exact_match, fuzzy_match, strip_reasoning

@@ -1,4 +1,5 @@
 import pytest
+
 from nemo_evaluator.scoring.pattern import answer_line, choice_letter, score_choice
 
 

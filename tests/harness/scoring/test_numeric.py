@@ -1,6 +1,7 @@
 from fractions import Fraction
 
 import pytest
+
 from nemo_evaluator.scoring.numeric import MARGIN, TAILS, final_number, numeric_match, parse_number
 
 

@@ -1,4 +1,5 @@
 import pytest
+
 from nemo_evaluator.scoring.text import Visible, before_next, exact_match, fuzzy_match, normalise, strip_reasoning
 
 
