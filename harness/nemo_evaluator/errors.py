@@ -1,4 +1,4 @@
-"""What can go wrong, as types. A failure is a value when it belongs to a sample, an exception when it belongs to the run.
+"""What can go wrong, as types. A failure of a sample is a value, a failure of the run an exception.
 
 EvaluationError          every message is one line and ends in the next step; only cli/ prints and exits
 ├── UsageError           the caller can mend it before anything starts: exit code 2
@@ -7,7 +7,7 @@ EvaluationError          every message is one line and ends in the next step; on
 └── RequestError         one request failed for good; the engine turns it into the sample's state
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 ErrorKind = Literal[
     "auth",
@@ -43,6 +43,9 @@ class ResumeMismatch(UsageError):
 
 class RunFailed(EvaluationError):
     """The run as a whole cannot go on."""
+
+    bundle: dict[str, Any] | None = None
+    """What was finished until then."""
 
 
 class RequestError(EvaluationError):

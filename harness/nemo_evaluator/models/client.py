@@ -140,6 +140,11 @@ class ModelClient:
     ) -> None:
         await self.close()
 
+    async def rest(self) -> None:
+        """Give the connections back if no request is under way; the next one opens new ones."""
+        if not self.limiter.in_flight:
+            await self.close()
+
     async def close(self) -> None:
         await self._transport.close()
 

@@ -45,6 +45,10 @@ class AdaptiveLimiter:
     def limit(self) -> int:
         return int(self._limit)
 
+    @property
+    def in_flight(self) -> int:
+        return self._in_flight
+
     def slot(self) -> "Slot":
         """`async with limiter.slot() as ticket:` holds one place; the ticket says when the request started."""
         return self._slot

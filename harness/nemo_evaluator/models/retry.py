@@ -1,7 +1,7 @@
 """When a failed request is asked again: tenacity's stop, wait and retry objects, combined into one value.
 
 tenacity's own loop is not used: AsyncRetrying costs tens of microseconds on every success, and a request that succeeds
-at once should not pay for those that fail. The objects see a real RetryCallState, so any of tenacity's (or yours) will do.
+at once should not pay for those that fail. The objects see a real RetryCallState, so any of tenacity's will do.
 """
 
 import asyncio
@@ -72,6 +72,12 @@ class RetryPolicy:
     retry: retry_base = field(default_factory=lambda: retry_if_exception(is_transient))
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def bounded(cls, max_retries: int | None = None, deadline: float = DEADLINE_SECONDS) -> "RetryPolicy":
+        """The default policy with another number of retries, or another time (seconds) for all attempts together."""
+        attempts = ATTEMPTS if max_retries is None else max_retries + 1
+        return cls(stop=stop_after_attempt(attempts) | stop_after_timeouts(TIMEOUTS) | stop_before_delay(deadline))
 
     def begin(self, started: float) -> RetryCallState:
         """The memory of one request, made when its first attempt has failed; `started` is when that one was sent."""

@@ -124,9 +124,10 @@ class Transport:
             return reply.status, reply.headers, await reply.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._failure(error, current, reply) from error
-        finally:
+        except asyncio.CancelledError:
             if reply is not None:
-                reply.release()
+                reply.close()
+            raise
 
     def _resolve(self, url: str) -> tuple[URL, str | None]:
         self._targets[url] = URL(url), proxy_for(url, self._environ)

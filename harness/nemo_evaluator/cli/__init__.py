@@ -1,0 +1,1 @@
+"""Command lines. The only place that prints and exits."""

@@ -1,0 +1,52 @@
+"""`nel`: run and inspect evaluations."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+import nemo_evaluator
+from nemo_evaluator.cli.lazy import Lazy, LazyGroup
+from nemo_evaluator.errors import EvaluationError, UsageError
+
+EVAL = LazyGroup(
+    "eval",
+    {
+        "run": Lazy("nemo_evaluator.cli.eval_run:run", "Run an evaluation: a benchmark, or a suite from a YAML file."),
+        "status": Lazy("nemo_evaluator.cli.eval_status:status", "How far a run is."),
+        "logs": Lazy("nemo_evaluator.cli.eval_logs:logs", "The log of a background run."),
+        "stop": Lazy("nemo_evaluator.cli.eval_stop:stop", "Stop a run; what it finished is kept."),
+    },
+    help="Run evaluations and look after them.",
+)
+
+
+class Root(LazyGroup):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return EVAL if cmd_name == "eval" else super().get_command(ctx, cmd_name)
+
+
+cli = click.version_option(nemo_evaluator.__version__, prog_name="nel")(
+    Root(
+        "nel",
+        {
+            "eval": Lazy("", "Run evaluations and look after them."),
+            "list": Lazy("nemo_evaluator.cli.list:list_benchmarks", "Show available benchmarks."),
+            "validate": Lazy("nemo_evaluator.cli.validate:validate", "Try a benchmark on a few samples."),
+        },
+        help="Evaluate language models behind OpenAI-compatible endpoints.",
+    )
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Errors that a user can mend end in one line and exit code 2, a run that cannot go on in exit code 1."""
+    try:
+        cli.main(args=None if arguments is None else list(arguments), prog_name="nel")
+    except EvaluationError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""Seed → solve → journal → verify → judge → journal, each stage with workers of its own.
+
+A slow stage never idles the ones before it: answers are on disk before they wait for a verifier, so when too many
+wait, only their places in the journal are kept. Memory holds the window in flight, nothing of a finished sample.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nemo_evaluator.engine.appendlog import Entry
+from nemo_evaluator.engine.journal import Journal
+from nemo_evaluator.engine.ledger import ANSWERED, EMPTY, SCORER_ERROR, TRUNCATED, Ledger
+from nemo_evaluator.engine.plan import Attempt
+from nemo_evaluator.engine.progress import ProgressTracker, Settled
+from nemo_evaluator.engine.rows import Seeded, answer_row, error_row, score_row, scorer_error_row
+from nemo_evaluator.environments import EvalEnvironment
+from nemo_evaluator.errors import ERROR_KINDS, FATAL_KINDS, RequestError, RunFailed
+from nemo_evaluator.models import ModelClient
+from nemo_evaluator.solvers import Solver
+from nemo_evaluator.types import SeedResult, SolveResult, VerifyResult
+
+log = logging.getLogger(__name__)
+
+WAITING_BYTES = 16 << 20
+"""Answers kept in memory for the verifiers; what comes on top waits on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Samples in each stage at once."""
+
+    seed: int = 16
+    solve: int = 32
+    verify: int = 32
+    judge: int = 8
+
+
+@dataclass(slots=True)
+class Answered:
+    """An answer on its way to the verifier; without `seed` it waits on disk."""
+
+    attempt: Attempt
+    entry: Entry | None = None
+    """Its line in the journal; None for an answer of an earlier session."""
+    seed: SeedResult | None = None
+    response: str = ""
+    reward: float | None = None
+    scoring_details: dict[str, Any] | None = None
+
+
+class Pipeline:
+    """The attempts of one benchmark on their way through the stages."""
+
+    def __init__(
+        self,
+        env: EvalEnvironment,
+        solver: Solver,
+        journal: Journal,
+        ledger: Ledger,
+        progress: ProgressTracker,
+        limits: Limits,
+        sample_timeout: float | None = None,
+        judge_client: ModelClient | None = None,
+    ) -> None:
+        self.env, self.solver, self.journal, self.ledger = env, solver, journal, ledger
+        self.progress, self.limits = progress, limits
+        self.sample_timeout, self.judge_client = sample_timeout, judge_client
+        self._to_ask: Iterator[Attempt] = ledger.to_ask()
+        self._seeded: asyncio.Queue[Seeded] = asyncio.Queue(maxsize=limits.solve)
+        self._answered: asyncio.Queue[Answered] = asyncio.Queue()
+        self._to_judge: asyncio.Queue[tuple[Attempt, VerifyResult, float]] = asyncio.Queue(maxsize=limits.judge)
+        self._waiting_bytes = 0
+        self._unsettled = 0
+        self._all_settled = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event | None = None) -> None:
+        """Until every attempt is settled, or `stop` is set. Raises RunFailed when going on makes no sense."""
+        self._unsettled = self._queue_unverified() + sum(1 for _ in self.ledger.to_ask())
+        if not self._unsettled:
+            return
+        try:
+            async with asyncio.TaskGroup() as group:
+                workers = [group.create_task(work) for work in self._workers()]
+                await _first_of(self._all_settled, stop or asyncio.Event())
+                for worker in workers:
+                    worker.cancel()
+        except* RunFailed as failed:
+            raise failed.exceptions[0] from None
+
+    def _queue_unverified(self) -> int:
+        unverified = self.ledger.to_verify()
+        for attempt in unverified:
+            self._answered.put_nowait(Answered(attempt))
+        return len(unverified)
+
+    def _workers(self) -> Iterator[Coroutine[Any, Any, None]]:
+        stages: list[tuple[int, Callable[[], Coroutine[Any, Any, None]]]] = [
+            (self.limits.seed, self._seed_all),
+            (self.limits.solve, self._solve_all),
+            (self.limits.verify, self._verify_all),
+            (self.limits.judge, self._judge_all),
+        ]
+        return (stage() for workers, stage in stages for _ in range(workers))
+
+    # seed
+
+    async def _seed_all(self) -> None:
+        for attempt in self._to_ask:  # one iterator, shared by the workers
+            started = time.perf_counter()
+            try:
+                seed = await self.env.seed(attempt.problem_idx)
+            except Exception as error:  # the user's code
+                self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", _describe(error), 0.0)
+                continue
+            if attempt.repeat:
+                seed = replace(seed, repeat=attempt.repeat)
+            await self._seeded.put(Seeded(attempt, seed, _ms(started)))
+
+    # solve
+
+    async def _solve_all(self) -> None:
+        while True:
+            await self._solve(await self._seeded.get())
+
+    async def _solve(self, seeded: Seeded) -> None:
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.sample_timeout) as deadline:
+                result = await self.solver.solve(seeded.seed)
+        except RequestError as error:
+            self._no_answer(seeded, error.kind, str(error), _ms(started))
+        except Exception as error:  # the user's code
+            if deadline.expired():
+                self._no_answer(seeded, "timeout", f"no answer within {self.sample_timeout:g} s", _ms(started))
+            else:
+                self._no_answer(seeded, "solver", _describe(error), _ms(started))
+        else:
+            if result.error is None:
+                await self._answer(seeded, result, _ms(started))
+            else:
+                self._no_answer(seeded, result.error_kind or "solver", result.error, _ms(started))
+
+    async def _answer(self, seeded: Seeded, result: SolveResult, model_ms: float) -> None:
+        """Journal an answer, then hand it to the verifiers."""
+        attempt, state = seeded.attempt, _answer_state(result)
+        entry = self.journal.answer(answer_row(seeded, state, result, model_ms))
+        self.ledger.answered(attempt.ordinal, state, entry.offset, entry.length)
+        waiting = Answered(attempt, entry)
+        if self._waiting_bytes < WAITING_BYTES:
+            self._waiting_bytes += entry.length
+            waiting.seed, waiting.response = seeded.seed, result.response
+            waiting.reward, waiting.scoring_details = result.reward, result.scoring_details
+        self._answered.put_nowait(waiting)
+        if self.journal.is_backed_up:
+            await entry.durable()
+
+    def _no_answer(self, seeded: Seeded, kind: str, message: str, model_ms: float) -> None:
+        """Journal a request error; one that every other request would meet too ends the run."""
+        attempt, state = seeded.attempt, f"error:{kind if kind in ERROR_KINDS else 'solver'}"
+        entry = self.journal.answer(error_row(seeded, state, message, model_ms))
+        self.ledger.answered(attempt.ordinal, state, entry.offset, entry.length)
+        self._settle(attempt, state, None)
+        if kind in FATAL_KINDS:
+            raise RunFailed(message)
+
+    # verify
+
+    async def _verify_all(self) -> None:
+        while True:
+            await self._verify(await self._answered.get())
+
+    async def _verify(self, answer: Answered) -> None:
+        if answer.entry is not None:
+            await answer.entry.durable()
+        started = time.perf_counter()
+        try:
+            verdict = await self._verdict(answer)
+        except Exception as error:  # the user's code
+            self._no_score(answer.attempt, error, _ms(started))
+            return
+        finally:
+            if answer.seed is not None:
+                self._waiting_bytes -= self.ledger.answer_length[answer.attempt.ordinal]
+        if verdict.scoring_details.get("needs_judge"):
+            await self._to_judge.put((answer.attempt, verdict, started))
+        else:
+            self._score(answer.attempt, verdict, _ms(started))
+
+    async def _verdict(self, answer: Answered) -> VerifyResult:
+        seed, response, reward, details = answer.seed, answer.response, answer.reward, answer.scoring_details
+        if seed is None:
+            row = self.journal.read_answer(self.ledger, answer.attempt.ordinal)
+            response, reward, details = row["response"], row["solver_reward"], row["solver_scoring_details"]
+            seed = await self.env.seed(answer.attempt.problem_idx)
+        if reward is not None:
+            return VerifyResult(reward, scoring_details={"method": "solver", **(details or {})})
+        return await self.env.verify_sample(seed, response)
+
+    # judge
+
+    async def _judge_all(self) -> None:
+        while True:
+            attempt, verdict, started = await self._to_judge.get()
+            try:
+                self._score(attempt, await self._judged(verdict), _ms(started))
+            except Exception as error:  # the user's code, or the judge's endpoint
+                self._no_score(attempt, error, _ms(started))
+
+    async def _judged(self, verdict: VerifyResult) -> VerifyResult:
+        judge = verdict.scoring_details.get("_judge_fn")
+        if self.judge_client is None or judge is None:
+            raise ValueError("this benchmark needs a judge and none is configured: pass judge_client=")
+        ruling = await judge(self.judge_client)
+        details = {
+            key: value for key, value in verdict.scoring_details.items() if key not in ("_judge_fn", "needs_judge")
+        }
+        return replace(verdict, reward=ruling["reward"], scoring_details=details | {"judge": ruling})
+
+    # settle
+
+    def _score(self, attempt: Attempt, verdict: VerifyResult, verify_ms: float) -> None:
+        try:
+            reward = _finite(verdict.reward)
+        except (TypeError, ValueError) as error:
+            self._no_score(attempt, error, verify_ms)
+            return
+        entry = self.journal.score(score_row(attempt, reward, verdict, verify_ms))
+        self.ledger.scored(attempt.ordinal, reward, entry.offset, entry.length)
+        self._settle(attempt, self.ledger.state(attempt.ordinal), reward)
+
+    def _no_score(self, attempt: Attempt, error: Exception, verify_ms: float) -> None:
+        """The scorer failed: the answer stays in the journal, and --resume scores it without asking again."""
+        log.debug("scoring problem %d failed", attempt.problem_idx, exc_info=error)
+        entry = self.journal.score(scorer_error_row(attempt, _describe(error), verify_ms))
+        self.ledger.scored(attempt.ordinal, None, entry.offset, entry.length)
+        self._settle(attempt, SCORER_ERROR, None)
+
+    def _settle(self, attempt: Attempt, state: str, reward: float | None) -> None:
+        self.progress.settled(Settled(attempt.problem_idx, attempt.repeat, state, reward))
+        self._unsettled -= 1
+        if not self._unsettled:
+            self._all_settled.set()
+
+
+def _answer_state(result: SolveResult) -> str:
+    if result.model_response is not None and result.model_response.finish_reason == "length":
+        return TRUNCATED
+    return ANSWERED if result.response.strip() else EMPTY
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _finite(reward: Any) -> float:
+    value = float(reward)
+    if not math.isfinite(value):
+        raise ValueError(f"the scorer returned {reward!r}: a reward is a finite number")
+    return value
+
+
+def _ms(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

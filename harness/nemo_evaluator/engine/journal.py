@@ -1,0 +1,206 @@
+"""Everything finished, on disk before anything is made of it.
+
+    inference_log.jsonl   first line: what the run is (fingerprint); then one line an answer or request error
+    verified_log.jsonl    one line a score, or a scorer's failure
+
+Lines are only ever appended; of several lines for one (problem_idx, repeat) the last one counts.
+"""
+
+import contextlib
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from nemo_evaluator.engine.appendlog import AppendLog, Entry, scan
+from nemo_evaluator.engine.claim import Claim
+from nemo_evaluator.engine.fingerprint import Fingerprint
+from nemo_evaluator.engine.ledger import Ledger
+from nemo_evaluator.engine.plan import Plan
+from nemo_evaluator.errors import ResumeMismatch, RunFailed, UsageError
+from nemo_evaluator.results.jsonl import dump_line, parse_line
+
+ANSWERS, SCORES = "inference_log.jsonl", "verified_log.jsonl"
+RUN_FILES = (
+    *(ANSWERS, SCORES, "eval-*.json", "results.jsonl", "trajectories.jsonl"),
+    *("runtime_stats.json", "failure_analysis.json"),
+)
+SCHEMA_VERSION = 1
+
+Existing = Literal["refuse", "resume", "overwrite"]
+"""What to do with results that are already in the folder."""
+
+
+class Journal:
+    """The two logs of one benchmark folder, open for writing by this process alone."""
+
+    def __init__(self, folder: Path, run_id: str, answers: AppendLog, scores: AppendLog, claim: Claim) -> None:
+        self.folder = folder
+        self.run_id = run_id
+        self._answers, self._scores, self._claim = answers, scores, claim
+        self._started = time.monotonic()
+        self.seconds = 0.0
+        """How long this session took; known when it has ended."""
+
+    @classmethod
+    def open(cls, folder: Path, fingerprint: Fingerprint, existing: Existing = "refuse") -> Self:
+        """Raises UsageError for a folder with results that may not be touched, ResumeMismatch for results of
+        something else."""
+        check_folder(folder, fingerprint, existing)
+        folder.mkdir(parents=True, exist_ok=True)
+        claim = Claim(folder)
+        try:
+            if existing == "overwrite":
+                _empty(folder)
+            run_id = _run_id_of(folder, fingerprint) or _begin(folder, fingerprint)
+            return cls(folder, run_id, AppendLog(folder / ANSWERS), AppendLog(folder / SCORES), claim)
+        except BaseException:
+            claim.release()
+            raise
+
+    def answer(self, row: dict[str, Any]) -> Entry:
+        return self._answers.append(dump_line(row))
+
+    def score(self, row: dict[str, Any]) -> Entry:
+        return self._scores.append(dump_line(row))
+
+    def read_answer(self, ledger: Ledger, ordinal: int) -> dict[str, Any]:
+        return parse_line(self._answers.read(ledger.answer_at[ordinal], ledger.answer_length[ordinal]))
+
+    @property
+    def is_backed_up(self) -> bool:
+        """True while the disk is slower than the endpoint: wait for your entry before you ask for more."""
+        return self._answers.is_backed_up
+
+    def begin_session(self, endpoint: str | None) -> None:
+        """Note who is asked from here on; a served model may move between sessions."""
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._answers.append(dump_line({"_type": "session", "started": started, "endpoint": endpoint}))
+
+    def end_session(self) -> None:
+        self.seconds = round(time.monotonic() - self._started, 3)
+        with contextlib.suppress(RunFailed):  # a full disk has been reported already
+            self._answers.append(dump_line({"_type": "session_end", "seconds": self.seconds}))
+
+    async def close(self) -> None:
+        try:
+            async with self._scores, self._answers:
+                pass
+        finally:
+            self._claim.release()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+@dataclass
+class History:
+    """What earlier sessions of a run left."""
+
+    ledger: Ledger
+    elapsed_seconds: float = 0.0
+    """Of the sessions that ended in an orderly way."""
+    endpoints: list[str] = field(default_factory=list)
+
+
+def replay(folder: Path, plan: Plan) -> History:
+    """Read both logs; lines of attempts outside `plan` are left alone."""
+    history = History(Ledger(plan))
+    first = plan.ordinals()
+    for path, note in ((ANSWERS, _note_answer), (SCORES, _note_score)):
+        for offset, line in scan(folder / path):
+            row = parse_line(line)
+            position = first.get(row.get("problem_idx", -1))
+            if position is not None and row["repeat"] < plan.n_repeats:
+                note(history.ledger, position + row["repeat"], row, offset, len(line))
+            elif "_type" in row:
+                _note_session(history, row)
+    return history
+
+
+def check_folder(folder: Path, fingerprint: Fingerprint, existing: Existing) -> None:
+    """Raises what `Journal.open` would raise of what is in `folder`; touches nothing."""
+    if existing == "refuse":
+        _refuse_results(folder)
+    elif existing == "resume":
+        _run_id_of(folder, fingerprint)
+
+
+def _refuse_results(folder: Path) -> None:
+    if any((folder / name).exists() for name in (ANSWERS, "results.jsonl")) or any(folder.glob("eval-*.json")):
+        raise UsageError(
+            f"{folder} already contains results: choose another --output-dir, continue them with --resume, "
+            "or replace them with --overwrite."
+        )
+
+
+def _begin(folder: Path, fingerprint: Fingerprint) -> str:
+    """Write the first line, whole or not at all."""
+    now = datetime.now(UTC)
+    run_id = f"eval-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}-{folder.name}"
+    meta = {
+        "_type": "meta",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run_id,
+        "created": now.isoformat(timespec="seconds"),
+        "config_hash": fingerprint.digest(),
+        "fingerprint": asdict(fingerprint),
+    }
+    temporary = folder / f"{ANSWERS}.tmp"
+    with temporary.open("wb") as file:
+        file.write(dump_line(meta))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(folder / ANSWERS)
+    return run_id
+
+
+def _run_id_of(folder: Path, fingerprint: Fingerprint) -> str | None:
+    """The run that the journal in `folder` belongs to; None if there is no journal."""
+    if not (folder / ANSWERS).exists():
+        return None
+    with (folder / ANSWERS).open("rb") as file:
+        meta = parse_line(file.readline())
+    if meta.get("_type") != "meta" or meta.get("schema_version") != SCHEMA_VERSION:
+        raise ResumeMismatch(
+            f"{folder / ANSWERS} was not written by this version of nel: choose another --output-dir, "
+            "or replace it with --overwrite."
+        )
+    if differences := fingerprint.differences(meta["fingerprint"]):
+        raise ResumeMismatch(
+            f"{folder} holds answers to something else ({'; '.join(differences)}): go back to those settings, "
+            "choose another --output-dir, or replace the answers with --overwrite."
+        )
+    run_id: str = meta["run_id"]
+    return run_id
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a run writes, and nothing else that may be there."""
+    for pattern in RUN_FILES:
+        for path in folder.glob(pattern):
+            path.unlink()
+
+
+def _note_session(history: History, row: dict[str, Any]) -> None:
+    if row["_type"] == "session_end":
+        history.elapsed_seconds += row["seconds"]
+    elif row["_type"] == "session" and row["endpoint"] and row["endpoint"] not in history.endpoints:
+        history.endpoints.append(row["endpoint"])
+
+
+def _note_answer(ledger: Ledger, ordinal: int, row: dict[str, Any], offset: int, length: int) -> None:
+    ledger.answered(ordinal, row["state"], offset, length)
+
+
+def _note_score(ledger: Ledger, ordinal: int, row: dict[str, Any], offset: int, length: int) -> None:
+    ledger.scored(ordinal, row["reward"], offset, length)

@@ -1,0 +1,49 @@
+"""The files of a run, each replaced atomically."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nemo_evaluator.results.jsonl import dump_line
+
+LAZY = ("results", "trajectories")
+"""Keys of a bundle whose rows go to files of their own."""
+
+
+def write_all(bundle: dict[str, Any], folder: str | Path) -> Path:
+    """Write the bundle, results.jsonl, trajectories.jsonl, runtime_stats.json and failure_analysis.json.
+
+    Returns the bundle's path. The bundle comes last: where it exists, the other files are complete.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    scores = bundle["benchmark"]["scores"]
+    for name in LAZY:
+        write_rows(folder / f"{name}.jsonl", bundle[name])
+    write_json(folder / "runtime_stats.json", scores["runtime"])
+    write_json(folder / "failure_analysis.json", scores["failures"])
+    path = folder / f"{bundle['run_id']}.json"
+    write_json(path, {key: value for key, value in bundle.items() if key not in LAZY})
+    return path
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb", buffering=1 << 20) as file:
+        for row in rows:
+            file.write(dump_line(row))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2, ensure_ascii=False, default=str)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

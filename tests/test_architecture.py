@@ -1,0 +1,124 @@
+"""The shape of the code: who may import whom, what is public, and what a command may load."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HARNESS, LAUNCHER = ROOT / "harness/nemo_evaluator", ROOT / "launcher/nemotron"
+
+NOUNS = {"types", "errors", "__init__"}
+MAY_IMPORT = {
+    "types": set(),
+    "errors": set(),
+    "__init__": set(),
+    "scoring": NOUNS,
+    "metrics": NOUNS,
+    "models": NOUNS,
+    "config": NOUNS,
+    "demo": NOUNS,
+    "environments": NOUNS | {"scoring"},
+    "benchmarks": NOUNS | {"environments", "scoring"},
+    "solvers": NOUNS | {"models"},
+    "results": NOUNS | {"metrics"},
+    "engine": NOUNS | {"environments", "solvers", "models", "results"},
+    "suite": NOUNS | {"config", "engine", "environments", "solvers", "models", "results"},
+    "cli": NOUNS | {"suite", "config", "engine", "environments", "solvers", "models", "results"},
+}
+
+PUBLIC = {
+    "nemo_evaluator.environments": {
+        "EvalEnvironment",
+        "ScorerInput",
+        "SeedResult",
+        "VerifyResult",
+        "benchmark",
+        "register",
+        "scorer",
+    },
+    "nemo_evaluator.engine": {
+        "ModelClient",
+        "ModelResponse",
+        "ProgressTracker",
+        "StepRecord",
+        "run_evaluation",
+        "write_all",
+    },
+    "nemo_evaluator.solvers": {"ChatSolver", "CompletionSolver", "SolveResult", "Solver"},
+}
+
+HEAVY = {"aiohttp", "datasets", "jinja2", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "yaml"}
+
+
+def modules(package: Path) -> list[Path]:
+    return sorted(package.rglob("*.py"))
+
+
+def imports(module: Path) -> set[str]:
+    """Every module named by an import statement, those inside functions too."""
+    named = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative import"
+            named |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return named
+
+
+def member(module: Path) -> str:
+    """The part of the package a module belongs to: its folder, or its name at the top."""
+    return module.relative_to(HARNESS).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("module", modules(HARNESS), ids=lambda path: str(path.relative_to(HARNESS)))
+def test_imports_point_one_way(module):
+    targets = {name.split(".")[1] for name in imports(module) if name.startswith("nemo_evaluator.")}
+    known = targets & MAY_IMPORT.keys()
+    assert known <= MAY_IMPORT[member(module)] | {member(module)}
+
+
+@pytest.mark.parametrize("module", modules(HARNESS), ids=lambda path: str(path.relative_to(HARNESS)))
+def test_own_modules_are_imported_at_the_top(module):
+    functions = [
+        n for n in ast.walk(ast.parse(module.read_text())) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    inner = [i for f in functions for i in ast.walk(f) if isinstance(i, ast.ImportFrom)]
+    assert not [i.module for i in inner if (i.module or "").startswith(("nemo_evaluator", "nemotron"))]
+
+
+def test_the_two_packages_never_meet():
+    assert not [m for m in modules(HARNESS) if any(name.split(".")[0] == "nemotron" for name in imports(m))]
+    assert not [m for m in modules(LAUNCHER) if any(name.split(".")[0] == "nemo_evaluator" for name in imports(m))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_the_documented_ones(name):
+    module = importlib.import_module(name)
+    assert set(module.__all__) == PUBLIC[name]
+    assert all(hasattr(module, public) for public in PUBLIC[name])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["eval", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments):
+    code = (
+        "import sys\nfrom nemo_evaluator.cli.main import main\n"
+        f"try: main({arguments!r})\nfinally: print('LOADED', *{{m.split('.')[0] for m in sys.modules}})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.rsplit("LOADED", 1)[1].split())
+    assert not loaded & HEAVY
+
+
+def test_no_function_is_a_novel():
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in modules(HARNESS)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= 70
+    ]
+    assert not long
