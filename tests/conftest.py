@@ -1,0 +1,38 @@
+"""The testbed as fixtures: `scripts/testbed up` starts it, scripts/test says where it is."""
+
+import os
+import tempfile
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Send every look at the Hugging Face hub to the testbed's, with a cache that only this session knows.
+
+    Not in a fixture, because the hub's client reads its environment once, when the first test module imports it.
+    """
+    if url := os.environ.get("NEL_TEST_HUB"):
+        cache = tempfile.TemporaryDirectory(prefix="nel-hf-home-")
+        config.add_cleanup(cache.cleanup)
+        os.environ |= {"HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1", "HF_HOME": cache.name}
+
+
+@pytest.fixture(scope="session")
+def hub() -> str:
+    """URL of the offline hub, which this process and its children already use."""
+    return _testbed("NEL_TEST_HUB", "hub")
+
+
+@pytest.fixture(scope="session")
+def model_url() -> str:
+    """URL of the small real model, with /v1."""
+    return _testbed("NEL_TEST_MODEL", "model")
+
+
+def _testbed(variable: str, part: str) -> str:
+    if url := os.environ.get(variable):
+        return url
+    reason = f"{variable} is not set: start it with scripts/testbed up {part}, and the tests with scripts/test"
+    if os.environ.get("NEL_TESTBED_REQUIRED") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
