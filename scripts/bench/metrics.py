@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+
 from nemo_evaluator.metrics.breakdown import breakdowns
 from nemo_evaluator.metrics.summary import summarise
 

@@ -2,6 +2,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from nemo_evaluator.config.load import Loaded, load_config
 from nemo_evaluator.config.quick import Flags
 

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nemo_evaluator.config.document import Document, merge
 from nemo_evaluator.config.load import load_config
 from nemo_evaluator.errors import UsageError
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 SERVICE = "m: {type: api, url: 'http://h/v1', protocol: completions, model: fragment}\n"

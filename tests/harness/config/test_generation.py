@@ -1,5 +1,4 @@
 from nemo_evaluator.config.model import Generation, effective_generation
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 

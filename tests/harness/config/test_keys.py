@@ -7,6 +7,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, SecretStr
+
 from nemo_evaluator.config.compose import prune_nulls
 from nemo_evaluator.config.document import parse
 from nemo_evaluator.config.keypath import KeyPath, dotted, parse_path
@@ -14,8 +16,6 @@ from nemo_evaluator.config.load import validate
 from nemo_evaluator.config.model import EvalConfig, Generation
 from nemo_evaluator.config.overrides import Override, apply_override
 from nemo_evaluator.errors import UsageError
-from pydantic import BaseModel, SecretStr
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 CUSTOM = """\

@@ -4,11 +4,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nemo_evaluator.config.document import Document
 from nemo_evaluator.config.keypath import dotted, parse_path
 from nemo_evaluator.config.overrides import apply_override, parse_override
 from nemo_evaluator.errors import UsageError
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 

@@ -1,11 +1,11 @@
 from typing import Any
 
 import pytest
+
 from nemo_evaluator.config.load import load_config
 from nemo_evaluator.config.model import EvalConfig
 from nemo_evaluator.config.quick import Flags
 from nemo_evaluator.errors import UsageError
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 QUICK = Flags(bench="gsm8k", model_url="http://localhost:8000/v1", model_id="tiny")

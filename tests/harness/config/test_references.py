@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nemo_evaluator.config.document import Document
 from nemo_evaluator.config.references import expand_environment, literal, resolve_own
 from nemo_evaluator.errors import UsageError
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 

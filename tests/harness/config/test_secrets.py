@@ -1,8 +1,8 @@
 import pytest
+
 from nemo_evaluator.config.quick import Flags
 from nemo_evaluator.config.secrets import is_secret_key, masked, redact, secret_values
 from nemo_evaluator.errors import UsageError
-
 from tests.harness.config.conftest import SMALLEST, Load
 
 CANARY = "sk-not-a-real-key/+="

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from nemo_evaluator.metrics.confidence import bootstrap_ci, clustered_se, mean_interval, standard_error, wilson
 
 

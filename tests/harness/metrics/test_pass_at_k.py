@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nemo_evaluator.metrics.pass_at_k import pass_at_k
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nemo_evaluator.errors import UsageError
 from nemo_evaluator.metrics.summary import summarise
 
