@@ -27,6 +27,7 @@ from nemo_evaluator.environments.base import EndpointType, EvalEnvironment
 from nemo_evaluator.environments.registry import add
 from nemo_evaluator.environments.rows import Dataset, Row, Rows, dataset_label, known_size, load_rows, takes_revision
 from nemo_evaluator.environments.template import Template, read_template
+from nemo_evaluator.environments.told import told
 from nemo_evaluator.errors import EvaluationError, UsageError
 from nemo_evaluator.scoring.text import THINK_TAGS, Visible, strip_reasoning
 from nemo_evaluator.types import SeedResult, VerifyResult
@@ -250,11 +251,16 @@ class DeclaredEnvironment(EvalEnvironment):
         declared = self.declaration
         _require(declared.name, declared.requirements)
         text = read_template(declared.prompt, declared.folder)
-        rows = load_rows(declared.dataset, declared.folder, self.config)
-        if not len(rows):
-            raise UsageError(f"Benchmark {declared.name!r}: its dataset ({self.dataset_label()}) has no rows.")
-        loaded = _Loaded(rows, Template.parse(text), text)
-        self._seed(loaded, 0)
+        try:
+            rows = load_rows(declared.dataset, declared.folder, self.config)
+            if not len(rows):
+                raise UsageError(f"Benchmark {declared.name!r}: its dataset ({self.dataset_label()}) has no rows.")
+            loaded = _Loaded(rows, Template.parse(text), text)
+            self._seed(loaded, 0)
+        except EvaluationError:
+            raise
+        except Exception as error:  # the border: dataset, prepare_row and seed_fn are the user's
+            raise UsageError(f"Benchmark {declared.name!r} cannot make its first problem: {told(error)}") from error
         return loaded
 
     def _seed(self, loaded: "_Loaded", idx: int) -> SeedResult:

@@ -11,7 +11,6 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from nemo_evaluator.environments.base import EvalEnvironment
-from nemo_evaluator.errors import UsageError
+from nemo_evaluator.environments.told import told
+from nemo_evaluator.errors import EvaluationError, UsageError
 
 BUNDLED_PACKAGE = "nemo_evaluator.benchmarks"
 ACCEPTED_FORMS = "a benchmark's name (see `nel list`), path.py or path.py:name"
@@ -81,11 +81,18 @@ def add(name: str, environment: type[EvalEnvironment], place: str) -> None:
 def resolve(spec: str, params: Mapping[str, Any] = MappingProxyType({})) -> EvalEnvironment:
     """The environment that `spec` names, made with `params`."""
     environment = find(spec)
+    if missing := environment.__abstractmethods__:
+        raise UsageError(f"Benchmark {spec!r} does not define {', '.join(sorted(missing))}. Add them to its class.")
     try:
         inspect.signature(environment).bind(**params)
     except TypeError as error:
         raise UsageError(f"Benchmark {spec!r} cannot be made with params {dict(params)!r}: {error}.") from None
-    return environment(**params)
+    try:
+        return environment(**params)
+    except EvaluationError:
+        raise
+    except Exception as error:  # the border: a user's constructor may raise anything
+        raise UsageError(f"Benchmark {spec!r} cannot be made: {told(error)}") from error
 
 
 def find(spec: str) -> type[EvalEnvironment]:
@@ -175,19 +182,10 @@ def import_file(file: Path) -> ModuleType:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except UsageError:
+    except EvaluationError:
         del sys.modules[module_name]
         raise
     except Exception as error:  # the border: a user's file may raise anything
         del sys.modules[module_name]
-        line = _line_in(file, error)
-        raise UsageError(f"{file}:{line}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{file} cannot be imported: {told(error)}") from error
     return module
-
-
-def _line_in(file: Path, error: Exception) -> int:
-    """The line of the user's file that led to the error, wherever it was raised."""
-    if isinstance(error, SyntaxError) and error.lineno:
-        return error.lineno
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return lines[-1] if lines and lines[-1] else 1

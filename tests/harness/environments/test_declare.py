@@ -134,6 +134,24 @@ async def test_what_every_sample_would_meet_is_met_while_preparing(options: dict
         await declare(**options).prepare()
 
 
+def broken_rows() -> list[dict[str, Any]]:
+    return [{"question": 1 / 0}]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": broken_rows}, "ZeroDivisionError: division by zero"),
+        ({"prepare_row": lambda row, idx, rng: {"question": row["qestion"]}}, "KeyError: 'qestion'"),
+        ({"seed_fn": lambda row, idx: SeedResult(row["qestion"])}, "KeyError: 'qestion'"),
+    ],
+)
+async def test_an_exception_of_the_users_code_is_one_line_with_its_place(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        await declare(**options).prepare()
+    assert str(caught.value).startswith(f"Benchmark 'declared' cannot make its first problem: {message} ({__file__}:")
+
+
 async def test_requirements_are_distributions() -> None:
     await declare(requirements=["PyYAML>=6", "pytest"]).prepare()
 

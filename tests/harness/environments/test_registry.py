@@ -94,7 +94,8 @@ def test_a_file_that_cannot_be_imported_is_one_line_with_its_place(write, text: 
     path = write(text=text)
     with pytest.raises(UsageError) as caught:
         resolve(path)
-    assert str(caught.value).startswith(f"{path}:{line}: cannot be imported: {message}")
+    assert str(caught.value).startswith(f"{path} cannot be imported: {message}")
+    assert str(caught.value).endswith(f"({path}:{line})")
     assert "\n" not in str(caught.value)
 
 
@@ -155,6 +156,35 @@ def test_params_reach_the_constructor_and_others_are_refused() -> None:
     assert resolve("with_params", {"level": 3}).level == 3
     with pytest.raises(UsageError, match=r"'with_params' cannot be made with params.*levle"):
         resolve("with_params", {"levle": 3})
+
+
+def test_a_class_that_is_not_finished_says_what_is_missing() -> None:
+    @register("unfinished")
+    class Unfinished(EvalEnvironment):
+        def __len__(self) -> int:
+            return 0
+
+    with pytest.raises(UsageError, match="'unfinished' does not define seed, verify"):
+        resolve("unfinished")
+
+
+def test_a_constructor_that_fails_is_one_line_with_its_place(write) -> None:
+    text = """
+from nemo_evaluator.environments import EvalEnvironment, register
+
+@register("failing")
+class Failing(EvalEnvironment):
+    def __init__(self):
+        open("/no/such/file")
+    def __len__(self): ...
+    async def seed(self, idx): ...
+    async def verify(self, response, expected, **metadata): ...
+"""
+    path = write(text=text)
+    with pytest.raises(UsageError) as caught:
+        resolve(path)
+    assert "cannot be made: FileNotFoundError" in str(caught.value)
+    assert str(caught.value).endswith(f"({path}:7)")
 
 
 def test_user_registrations_are_listed_too() -> None:
