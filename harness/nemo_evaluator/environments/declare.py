@@ -9,78 +9,28 @@ def trivia(sample: ScorerInput) -> bool:
 import asyncio
 import hashlib
 import importlib.metadata
-import inspect
 import json
-import math
 import random
 import re
 import shlex
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from functools import update_wrapper
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from nemo_evaluator.environments.base import EndpointType, EvalEnvironment
-from nemo_evaluator.environments.registry import add
+from nemo_evaluator.environments.registry import Place, add
 from nemo_evaluator.environments.rows import Dataset, Row, Rows, dataset_label, known_size, load_rows, takes_revision
+from nemo_evaluator.environments.scorer import Scorer, ScorerInput, as_result
 from nemo_evaluator.environments.template import Template, read_template
 from nemo_evaluator.environments.told import told
 from nemo_evaluator.errors import EvaluationError, UsageError
 from nemo_evaluator.scoring.text import THINK_TAGS, Visible, strip_reasoning
 from nemo_evaluator.types import SeedResult, VerifyResult
 
-SLOW_SCORER_S = 0.02
-"""A scorer that once took longer is called in a thread from then on, so that it cannot hold the event loop."""
 ROW_SEED = 42
-
-
-@dataclass(frozen=True, slots=True)
-class ScorerInput:
-    """What a scorer sees of one sample."""
-
-    response: str
-    """Without the thinking (see `strip_reasoning`)."""
-    target: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """`extra` and the unknown keywords of `@benchmark`, overlaid by the params of the run."""
-    sandbox: Any = None
-
-
-class Scorer:
-    """A user's scoring function, sync or async; calling it calls the function."""
-
-    def __init__(self, function: Callable[[ScorerInput], Any]) -> None:
-        update_wrapper(self, function)
-        self.function = function
-        self.is_slow = False
-
-    def __call__(self, sample: ScorerInput) -> Any:
-        return self.function(sample)
-
-    async def score(self, sample: ScorerInput) -> Any:
-        if self.is_slow:
-            verdict = await asyncio.to_thread(self.function, sample)
-        else:
-            started = time.perf_counter()
-            verdict = self.function(sample)
-            self.is_slow = time.perf_counter() - started > SLOW_SCORER_S
-        return await verdict if inspect.isawaitable(verdict) else verdict
-
-
-def scorer(function: Callable[[ScorerInput], Any]) -> Scorer:
-    """Mark a function as a scorer: it takes a `ScorerInput` and returns a dict, a bool or a float."""
-    parameters = inspect.signature(function).parameters.values()
-    needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if len(needed) != 1:
-        raise UsageError(
-            f"Scorer {function.__name__!r} must take one argument, a ScorerInput; it takes {len(needed)}: "
-            f"{', '.join(p.name for p in needed) or 'none'}."
-        )
-    return Scorer(function)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,22 +39,33 @@ class Declaration:
 
     name: str
     dataset: Dataset
+    """`hf://org/name?config=main&split=test&revision=...`, `org/name`, a local .jsonl, .json, .csv or .tsv (looked for
+    beside the declaring file first), or a callable that returns rows."""
     prompt: str
+    """A template with `{column}` fields, or a .txt or .md file of one."""
     target_field: str
     endpoint_type: EndpointType
     system_prompt: str | None
     field_mapping: Mapping[str, str]
+    """Column of the dataset -> name used here."""
     extra: Mapping[str, Any]
+    """The scorer's `config`; every key is a param that a run may set."""
     requirements: Collection[str]
+    """pip packages that must be installed."""
     prepare_row: Callable[[Row, int, random.Random], Row] | None
     seed_fn: Callable[[Row, int], SeedResult] | None
+    """Makes the problem itself; prompt, target_field and metadata then mean nothing."""
     strip_reasoning: bool
     think_tags: tuple[str, str]
     gold: str | Callable[[SeedResult], str] | None
+    """A response that must score 1.0: a template over `expected` and the metadata, or a callable."""
     metadata: Collection[str] | None
-    scorer: Scorer
-    folder: Path
-    """Of the declaring file: data and prompt files are looked for here first."""
+    """The columns kept with each result; None keeps all but the target."""
+
+    def __post_init__(self) -> None:
+        accepted = get_args(EndpointType)
+        if self.endpoint_type not in accepted:
+            raise UsageError(f"Benchmark {self.name!r}: endpoint_type {self.endpoint_type!r} is not one of {accepted}.")
 
 
 def benchmark(
@@ -126,63 +87,52 @@ def benchmark(
     metadata: Collection[str] | None = None,
     **kwargs: Any,
 ) -> Callable[[Scorer], Scorer]:
-    """Declare and register a benchmark; goes above `@scorer`.
+    """Declare and register a benchmark; goes above `@scorer`. `Declaration` tells what each keyword means."""
+    declaration = Declaration(
+        name=name,
+        dataset=dataset,
+        prompt=prompt,
+        target_field=target_field,
+        endpoint_type=endpoint_type,
+        system_prompt=system_prompt,
+        field_mapping=field_mapping or {},
+        extra={**(extra or {}), **kwargs},
+        requirements=requirements or (),
+        prepare_row=prepare_row,
+        seed_fn=seed_fn,
+        strip_reasoning=strip_reasoning,
+        think_tags=think_tags,
+        gold=gold,
+        metadata=metadata,
+    )
+    return partial(_define, declaration, Place.of(sys._getframe(1)))
 
-    `dataset` is `hf://org/name?config=main&split=test&revision=...`, `org/name`, a local .jsonl, .json, .csv or .tsv,
-    or a callable that returns rows. `metadata` names the columns kept with each result (default: all but the target).
-    `gold` writes a response that must score 1.0: a template over `expected` and the metadata, or a callable.
-    """
-    frame = sys._getframe(1)
-    folder = Path(frame.f_code.co_filename).parent
-    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-    if endpoint_type not in ("chat", "completions"):
-        raise UsageError(f"Benchmark {name!r}: endpoint_type {endpoint_type!r} is not one of 'chat', 'completions'.")
 
-    def decorate(scorer: Scorer) -> Scorer:
-        if not isinstance(scorer, Scorer):
-            raise UsageError(f"Benchmark {name!r}: put @scorer between @benchmark and the function it decorates.")
-        declaration = Declaration(
-            name=name,
-            dataset=dataset,
-            prompt=prompt,
-            target_field=target_field,
-            endpoint_type=endpoint_type,
-            system_prompt=system_prompt,
-            field_mapping=field_mapping or {},
-            extra={**(extra or {}), **kwargs},
-            requirements=requirements or (),
-            prepare_row=prepare_row,
-            seed_fn=seed_fn,
-            strip_reasoning=strip_reasoning,
-            think_tags=think_tags,
-            gold=gold,
-            metadata=metadata,
-            scorer=scorer,
-            folder=folder,
+def _define(declaration: Declaration, place: Place, scorer: Scorer) -> Scorer:
+    """Register a class of its own for the declaration, as if the user had written it there."""
+    if not isinstance(scorer, Scorer):
+        raise UsageError(
+            f"Benchmark {declaration.name!r}: put @scorer between @benchmark and the function it decorates."
         )
-        add(name, environment_class(declaration), place)
-        return scorer
-
-    return decorate
-
-
-def environment_class(declaration: Declaration) -> type["DeclaredEnvironment"]:
-    """A class of its own for each declaration, as if the user had written it beside the scorer."""
-    function = declaration.scorer.function
-    module = sys.modules.get(function.__module__)
     body = {
-        "__module__": function.__module__,
-        "__doc__": function.__doc__ or (module.__doc__ if module else None),
+        "__module__": place.module,
+        "__doc__": scorer.function.__doc__ or place.module_doc,
         "declaration": declaration,
+        "scorer": scorer,
+        "folder": Path(place.file).parent,
         "endpoint_type": declaration.endpoint_type,
     }
-    return type(declaration.scorer.function.__name__, (DeclaredEnvironment,), body)
+    add(declaration.name, type(declaration.name, (DeclaredEnvironment,), body), place)
+    return scorer
 
 
 class DeclaredEnvironment(EvalEnvironment):
     """Rows, a template and a scorer, put together."""
 
     declaration: ClassVar[Declaration]
+    scorer: ClassVar[Scorer]
+    folder: ClassVar[Path]
+    """Of the declaring file."""
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
@@ -200,7 +150,7 @@ class DeclaredEnvironment(EvalEnvironment):
 
     @classmethod
     def known_size(cls) -> int | None:
-        return known_size(cls.declaration.dataset, cls.declaration.folder)
+        return known_size(cls.declaration.dataset, cls.folder)
 
     async def prepare(self) -> None:
         """Load the rows in a thread, and meet now whatever every sample would meet."""
@@ -235,7 +185,7 @@ class DeclaredEnvironment(EvalEnvironment):
         return {
             **self._data.rows.provenance(),
             "prompt_sha256": hashlib.sha256(asked.encode()).hexdigest(),
-            "scorer": declared.scorer.function.__name__,
+            "scorer": self.scorer.function.__name__,
             "params": _stable(self.config),
             "strip_reasoning": list(declared.think_tags) if declared.strip_reasoning else False,
         }
@@ -250,9 +200,9 @@ class DeclaredEnvironment(EvalEnvironment):
     def _load(self) -> "_Loaded":
         declared = self.declaration
         _require(declared.name, declared.requirements)
-        text = read_template(declared.prompt, declared.folder)
+        text = read_template(declared.prompt, self.folder)
         try:
-            rows = load_rows(declared.dataset, declared.folder, self.config)
+            rows = load_rows(declared.dataset, self.folder, self.config)
             if not len(rows):
                 raise UsageError(f"Benchmark {declared.name!r}: its dataset ({self.dataset_label()}) has no rows.")
             loaded = _Loaded(rows, Template.parse(text), text)
@@ -286,7 +236,7 @@ class DeclaredEnvironment(EvalEnvironment):
         declared = self.declaration
         visible = strip_reasoning(response, declared.think_tags) if declared.strip_reasoning else Visible(response)
         sample = ScorerInput(visible.text, expected, metadata, self.config, sandbox)
-        result = _as_result(declared.name, await declared.scorer.score(sample))
+        result = as_result(declared.name, await self.scorer.score(sample))
         if visible.is_unclosed:
             result.scoring_details["unclosed_reasoning"] = True
         return result
@@ -344,31 +294,3 @@ def _as_text(target: Any) -> str:
     if isinstance(target, str):
         return target
     return json.dumps(target, ensure_ascii=False) if isinstance(target, (list, dict)) else str(target)
-
-
-def _as_result(name: str, verdict: Any) -> VerifyResult:
-    details = {"correct": verdict} if isinstance(verdict, (bool, int, float)) else verdict
-    if not isinstance(details, dict) or not details:
-        raise EvaluationError(
-            f"The scorer of {name!r} returned {verdict!r}. Return a dict with 'correct' or 'reward', a bool or a float."
-        )
-    key = next((key for key in ("correct", "reward") if key in details), next(iter(details)))
-    extracted = details.get("extracted")
-    return VerifyResult(
-        reward=_as_reward(name, key, details[key]),
-        extracted_answer=None if extracted is None else str(extracted),
-        scoring_details={"method": f"byob_{name}", **details},
-    )
-
-
-def _as_reward(name: str, key: str, value: Any) -> float:
-    """None, NaN and words are no verdict: they cost the sample, they never become a 0."""
-    try:
-        reward = float(value)
-    except (TypeError, ValueError):
-        reward = math.nan
-    if not math.isfinite(reward):
-        raise EvaluationError(
-            f"The scorer of {name!r} returned {key}={value!r}, which is not a reward. Return a number."
-        )
-    return reward

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import FrameType, MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from nemo_evaluator.environments.base import EvalEnvironment
@@ -40,10 +40,27 @@ class BenchmarkInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a benchmark is registered."""
+
+    file: str
+    line: int
+    module: str
+    module_doc: str | None
+
+    @classmethod
+    def of(cls, frame: FrameType) -> "Place":
+        module = frame.f_globals
+        return cls(frame.f_code.co_filename, frame.f_lineno, module["__name__"], module.get("__doc__"))
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
 class _Entry:
     environment: type[EvalEnvironment]
-    place: str
-    """file:line of the registration."""
+    place: Place
 
 
 _REGISTERED: dict[str, _Entry] = {}
@@ -51,8 +68,7 @@ _REGISTERED: dict[str, _Entry] = {}
 
 def register(name: str) -> Callable[[Environment], Environment]:
     """Class decorator: make an environment known by `name` (case does not matter)."""
-    frame = sys._getframe(1)
-    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    place = Place.of(sys._getframe(1))
 
     def decorate(environment: Environment) -> Environment:
         add(name, environment, place)
@@ -61,16 +77,16 @@ def register(name: str) -> Callable[[Environment], Environment]:
     return decorate
 
 
-def add(name: str, environment: type[EvalEnvironment], place: str) -> None:
+def add(name: str, environment: type[EvalEnvironment], place: Place) -> None:
     """Register under a name nobody has; the same line again (a file imported twice) replaces itself."""
     key = name.casefold()
-    if key in bundled_names() and environment.__module__ != f"{BUNDLED_PACKAGE}.{key}":
+    if key in bundled_names() and place.module != f"{BUNDLED_PACKAGE}.{key}":
         raise UsageError(
             f"Two benchmarks are named {name!r}: {BUNDLED_PACKAGE}.{key} (bundled) and {place}. "
             "Choose another name for yours."
         )
     known = _REGISTERED.get(key)
-    if known and known.place != place:
+    if known and str(known.place) != str(place):
         raise UsageError(
             f"Two benchmarks are named {name!r}: {known.place} and {place}. Rename one of them and run again."
         )
@@ -157,9 +173,7 @@ def _from_file(path: str, name: str | None) -> type[EvalEnvironment]:
     if not file.is_file():
         raise UsageError(f"No benchmark file {path!r} (looked at {file}). Give the path of a .py file, or {path}:NAME.")
     module = import_file(file)
-    found = {
-        key: entry.environment for key, entry in _REGISTERED.items() if entry.environment.__module__ == module.__name__
-    }
+    found = {key: entry.environment for key, entry in _REGISTERED.items() if entry.place.module == module.__name__}
     listed = ", ".join(sorted(found)) or "none"
     if name is None:
         if len(found) == 1:

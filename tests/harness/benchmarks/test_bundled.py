@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nemo_evaluator.environments.declare import DeclaredEnvironment
 from nemo_evaluator.environments.registry import find, resolve
 from nemo_evaluator.environments.rows import load_rows
 
@@ -22,8 +23,9 @@ OPERATORS: dict[type, Any] = {
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
-    declaration = find(name).declaration
-    rows = load_rows(declaration.dataset, declaration.folder, {})
+    environment = find(name)
+    assert issubclass(environment, DeclaredEnvironment)
+    rows = load_rows(environment.declaration.dataset, environment.folder, {})
     return [rows[idx] for idx in range(len(rows))]
 
 

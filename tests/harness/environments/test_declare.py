@@ -301,5 +301,5 @@ def test_benchmark_goes_above_scorer() -> None:
 
 
 def test_an_unknown_endpoint_type_is_refused() -> None:
-    with pytest.raises(UsageError, match="endpoint_type 'chatt' is not one of 'chat', 'completions'"):
+    with pytest.raises(UsageError, match=r"endpoint_type 'chatt' is not one of .'chat', 'completions'"):
         benchmark("wrong", dataset="org/name", endpoint_type="chatt")

@@ -67,6 +67,16 @@ def test_a_file_named_like_a_module_shadows_nothing(write) -> None:
     assert sys.modules["json"].__file__ != write(file="json.py")
 
 
+def test_a_scorer_may_come_from_another_file(write) -> None:
+    text = """
+from nemo_evaluator.benchmarks.gsm8k import gsm8k
+from nemo_evaluator.environments import benchmark
+
+benchmark("borrowed", dataset="rows.jsonl")(gsm8k)
+"""
+    assert resolve(write(text=text)).name == "borrowed"
+
+
 @pytest.mark.parametrize(
     ("names", "suffix", "message"),
     [
