@@ -23,6 +23,9 @@ import uvloop
 from tests.fakes import openai_replies as replies
 from tests.fakes.openai_replies import AnswerFunction, Request, Shape
 
+PATHS = ("/v1/chat/completions", "/v1/completions")
+SHAPING = (b'"stop"', b'"echo"', b'"logprobs"')
+"""Parameters that change even a constant answer."""
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
 
 
@@ -323,9 +326,9 @@ class FakeServer:
             reply.refuse(503, replies.error_body(503, "The model is loading."))
         elif settings.api_key is not None and request.headers.get("authorization") != f"Bearer {settings.api_key}":
             reply.refuse(401, replies.error_body(401))
-        elif path.endswith("/models") and request.method == "GET":
+        elif path == "/v1/models" and request.method == "GET":
             reply.body = orjson.dumps(self._models())
-        elif not path.endswith("/completions") or request.method != "POST":
+        elif path not in PATHS or request.method != "POST":
             reply.refuse(404, replies.error_body(404, f"Not found: {request.method} {path}"))
         elif settings.model is not None and request.json.get("model") != settings.model:
             reply.refuse(404, replies.model_not_found(request.json.get("model", "")))
@@ -383,7 +386,7 @@ class FakeServer:
     def _constant_replies(self) -> dict[str, bytes]:
         """The whole answer on the wire for each path, made once."""
         made = {}
-        for path in ("/v1/chat/completions", "/v1/completions"):
+        for path in PATHS:
             request = Request(0, time.time(), "POST", path, b"", b'{"model": "fake-model"}')
             made[path] = Reply(body=orjson.dumps(self._answer_body(request, []))).wire()
         return made
@@ -464,7 +467,7 @@ class Connection(asyncio.Protocol):
             server.peak_in_flight = max(server.peak_in_flight, server.in_flight)
             if server.settings.logs:
                 server.log.append(request)
-            if (constant := server.constant.get(path)) is not None:
+            if (constant := server.constant.get(path)) is not None and not any(word in body for word in SHAPING):
                 self._finish(request, 200, constant)
                 return
         elif not path.startswith("/__"):

@@ -14,6 +14,7 @@ from typing import Any
 GROWTH_OF_RATE = 1.01
 NARROWEST_GAP = 0.0005
 """Seconds between starts under which pacing is dropped: a loop cannot feel it."""
+WIDEST_GAP = 10.0
 
 
 class AdaptiveLimiter:
@@ -159,15 +160,15 @@ class AdaptiveLimiter:
         self._admit()
 
     def _pace(self) -> None:
-        """Spaces starts by the rate of successes since the last refusal, the pause included."""
-        now = max(self._clock(), self._paused_until)
+        """Spaces starts by the rate of successes since the last refusal, the pause included. Without a success there
+        is no rate to be seen: then the same few prompts are refused, and slowing down for them would never end."""
         seen = self._successes - self._round_successes
-        elapsed = max(now - self._round_began, 1e-6)
-        halved = 0.5 / self._gap if self._gap else 0.0
-        rate = max(seen / elapsed, halved)
-        if rate:
-            self._gap = 1 / rate
-            self._next_start = max(self._next_start, now)
+        if not seen:
+            return
+        now = max(self._clock(), self._paused_until)
+        gap_seen = max(now - self._round_began, 1e-6) / seen
+        self._gap = min(gap_seen, 2 * self._gap or gap_seen, WIDEST_GAP)
+        self._next_start = max(self._next_start, now)
 
 
 class Slot:
