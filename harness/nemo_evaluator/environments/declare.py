@@ -162,7 +162,7 @@ class DeclaredEnvironment(EvalEnvironment):
 
     async def seed(self, idx: int) -> SeedResult:
         await self.prepare()
-        return self._seed(self._data, idx)
+        return self._seed(self._data.rows, self._data.template, idx)
 
     async def verify(self, response: str, expected: str, sandbox: Any = None, **metadata: Any) -> VerifyResult:
         return await self._judge(response, expected, metadata, sandbox)
@@ -181,12 +181,12 @@ class DeclaredEnvironment(EvalEnvironment):
 
     def provenance(self) -> dict[str, Any]:
         declared = self.declaration
-        asked = f"{self._data.template_text}\0{declared.system_prompt or ''}"
+        asked = f"{self._data.template_text}\0{declared.system_prompt or ''}\0{self._data.first.prompt}"
         return {
             **self._data.rows.provenance(),
             "prompt_sha256": hashlib.sha256(asked.encode()).hexdigest(),
             "scorer": self.scorer.function.__name__,
-            "params": _stable(self.config),
+            "params": _stable({key: value for key, value in self.config.items() if key != "revision"}),
             "strip_reasoning": list(declared.think_tags) if declared.strip_reasoning else False,
         }
 
@@ -205,17 +205,16 @@ class DeclaredEnvironment(EvalEnvironment):
             rows = load_rows(declared.dataset, self.folder, self.config)
             if not len(rows):
                 raise UsageError(f"Benchmark {declared.name!r}: its dataset ({self.dataset_label()}) has no rows.")
-            loaded = _Loaded(rows, Template.parse(text), text)
-            self._seed(loaded, 0)
+            template = Template.parse(text)
+            return _Loaded(rows, template, text, first=self._seed(rows, template, 0))
         except EvaluationError:
             raise
         except Exception as error:  # the border: dataset, prepare_row and seed_fn are the user's
             raise UsageError(f"Benchmark {declared.name!r} cannot make its first problem: {told(error)}") from error
-        return loaded
 
-    def _seed(self, loaded: "_Loaded", idx: int) -> SeedResult:
+    def _seed(self, rows: Rows, template: Template, idx: int) -> SeedResult:
         declared = self.declaration
-        row = _prepared(declared, loaded.rows[idx], idx)
+        row = _prepared(declared, rows[idx], idx)
         if declared.seed_fn:
             return declared.seed_fn(row, idx)
         if declared.target_field not in row:
@@ -224,7 +223,7 @@ class DeclaredEnvironment(EvalEnvironment):
                 f"it has: {', '.join(row)}. Set target_field or field_mapping."
             )
         return SeedResult(
-            prompt=loaded.template.render(row),
+            prompt=template.render(row),
             expected_answer=_as_text(row[declared.target_field]),
             metadata=_kept(declared, row),
             system=declared.system_prompt,
@@ -247,6 +246,8 @@ class _Loaded:
     rows: Rows
     template: Template
     template_text: str
+    first: SeedResult
+    """Part of the prompt's hash: prepare_row and seed_fn may write a prompt that the template does not show."""
 
 
 def _require(name: str, requirements: Collection[str]) -> None:

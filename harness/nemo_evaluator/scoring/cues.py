@@ -37,7 +37,7 @@ BOXED = "\\boxed{"
 
 _SPACED_SCRIPTS_END = "\u0590"
 """Latin, Greek and Cyrillic come before; there a letter after the cue makes it another word ("answers")."""
-_MARKUP = r"[\s*_`\"'“”«»—–]*"
+_MARKUP = r"[\s*_<`\"'“”«»—–]*"
 _CONNECTOR = re.compile(
     rf"{_MARKUP}(?:"
     r"(?=[^\w\n:：=]{0,6}(?:\d|[A-Z](?![A-Za-z])))|"  # "Answer B", "ответ — 18"

@@ -14,7 +14,7 @@ LINE = 400
 CHOICE_WORDS = ("option", "choice", "correct")
 
 _FULL_WIDTH = {0xFF21 + i: 0x41 + i for i in range(26)} | {0xFF08: "(", 0xFF09: ")", 0xFF1A: ":"}
-_OPENING = r"[\s*_`\"'“«$(\[{（【「]*(?:\\[a-z]+\{[\s(]*)*(?:(?:[Oo]ption|[Cc]hoice|[Ll]etter)\s+)?[(*_\[]*"
+_OPENING = r"[\s*_<`\"'“«$(\[{（【「]*(?:\\[a-z]+\{[\s(]*)*(?:(?:[Oo]ption|[Cc]hoice|[Ll]etter)\s+)?[(*_\[]*"
 _NOT_A_WORD = r"(?![A-Za-z0-9_À-ɏЀ-ӿ]|['’]\w)"
 
 

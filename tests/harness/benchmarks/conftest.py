@@ -1,5 +1,6 @@
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,3 +45,10 @@ def run_python(hub_url: str, hub_home: Path) -> RunPython:
         return json.loads(child.stdout)
 
     return run
+
+
+@pytest.fixture
+def dead_hub() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -79,6 +79,15 @@ def test_mgsm_asks_in_the_chosen_language(run_python: RunPython, mgsm: dict[str,
     assert "Antwort: <Zahl>" in german["prompt"]
 
 
+@pytest.mark.hub
+@pytest.mark.parametrize("name", ["gsm8k", "mgsm"])
+def test_a_run_can_pin_the_revision(name: str, run_python: RunPython, dead_hub: str) -> None:
+    unpinned = run_python(SELF_TEST, name, "{}")
+    commit = unpinned["provenance"]["revision"]
+
+    assert run_python(SELF_TEST, name, f'{{"revision": "{commit}"}}', HF_ENDPOINT=dead_hub) == unpinned
+
+
 @pytest.mark.parametrize(("language", "message"), [("xx", "no language 'xx'. Accepted: all, bn"), ([], "at all")])
 def test_mgsm_names_the_languages_it_has(language: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):

@@ -1,6 +1,5 @@
 """Datasets of the hub: at a commit, from the cache, and without the hub."""
 
-import socket
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,6 @@ except UsageError as error:
 print(json.dumps({**result, "imported": "datasets" in sys.modules}))
 """
 GSM8K = "hf://openai/gsm8k?config=main&split=test"
-
-
-@pytest.fixture
-def dead_hub() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
 @pytest.mark.parametrize(

@@ -254,11 +254,16 @@ async def test_the_gold_response(gold: Any, response: str | None) -> None:
     assert await declare(gold=gold).gold_response(0) == response
 
 
-async def test_the_provenance_is_the_same_for_the_same_declaration_and_differs_with_the_prompt() -> None:
-    first, same, other = declare(), declare(), declare(prompt="{question}")
+async def test_the_provenance_changes_with_what_is_asked_and_with_nothing_else() -> None:
+    first, same = declare(), declare()
+    others = [
+        declare(prompt="{question}"),
+        declare(system_prompt="!"),
+        declare(seed_fn=lambda row, idx: SeedResult("?")),
+    ]
 
     assert first.provenance() == same.provenance()
-    assert first.provenance()["prompt_sha256"] != other.provenance()["prompt_sha256"]
+    assert len({environment.provenance()["prompt_sha256"] for environment in (first, *others)}) == 4
     assert first.provenance()["scorer"] == "equal"
 
 

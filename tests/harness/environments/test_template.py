@@ -1,6 +1,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nemo_evaluator.environments.template import Template, read_template
 from nemo_evaluator.errors import UsageError
@@ -58,3 +60,10 @@ def test_a_template_can_be_a_file_beside_the_benchmark(tmp_path: Path) -> None:
 def test_a_template_file_that_cannot_be_used_is_refused(prompt: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         read_template(prompt, tmp_path)
+
+
+@given(st.text(), st.text())
+def test_a_value_is_never_read_as_a_template(before: str, value: str) -> None:
+    before = before.replace("{", "").replace("}", "")
+
+    assert Template.parse(before + "{question}").render({"question": value}) == before + value

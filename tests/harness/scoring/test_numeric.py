@@ -1,6 +1,8 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nemo_evaluator.scoring.numeric import MARGIN, TAILS, final_number, numeric_match, parse_number
 
@@ -25,6 +27,9 @@ def number(response: str, **style: bool) -> Fraction | None:
         ("\\boxed{42\\text{ apples}}", 42),
         ("**Answer:** 42", 42),
         ("Answer: **$42**", 42),
+        ("Answer: <42>", 42),
+        ("The answer is \\(42\\).", 42),
+        ("Answer: 42\nI hope this answer is helpful.", 42),
         ("Answer:\n\n42", 42),
         ("#### 1,234", 1234),
         ("The answer is 3 + 4 = 7.", 7),
@@ -177,3 +182,16 @@ def test_a_number_across_the_cut_is_not_read_in_half() -> None:
 def test_a_target_is_parsed_by_the_same_rules(target: str, value: int | None) -> None:
     found = parse_number(target)
     assert (found.value if found else None) == value
+
+
+@given(st.integers(-(10**12), 10**12))
+def test_every_integer_is_read_from_each_of_its_spellings(value: int) -> None:
+    for spelling in (f"{value}", f"{value:,}", f"The answer is {value:,}.", f"So {value}.00 in all", f"#### {value}"):
+        assert number(spelling) == value
+    for spelling in (f"{value:,}".replace(",", "."), f"Antwort: {value:,}".replace(",", " ")):
+        assert number(spelling, dot_groups=True) == value
+
+
+@given(st.text())
+def test_any_text_gets_a_verdict(text: str) -> None:
+    assert final_number(text) is None or isinstance(number(text), Fraction)
