@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from nemo_evaluator.engine import ProgressTracker
 from nemo_evaluator.engine.ledger import Ledger
 from nemo_evaluator.engine.progress import Settled
+from nemo_evaluator.errors import RunFailed
 from nemo_evaluator.results.write import write_json
 
 REDRAW_SECONDS = 0.2
@@ -50,7 +52,12 @@ class Tally(ProgressTracker):
             self.reward += sample.reward
 
     def finish(self) -> None:
-        write_json(self.folder / "progress.json", self.figures())
+        self.write_file()
+
+    def write_file(self) -> None:
+        """For `nel eval status` and whoever else looks; a run does not fail for want of it."""
+        with suppress(RunFailed):
+            write_json(self.folder / "progress.json", self.figures())
 
     @property
     def score(self) -> float | None:
@@ -131,7 +138,7 @@ class Board:
     def _write_files(self) -> None:
         for tally in self._tallies:
             if 0 < tally.done < tally.total:
-                write_json(tally.folder / "progress.json", tally.figures())
+                tally.write_file()
 
 
 def _bars(console: Console) -> Progress:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from nemo_evaluator.config.keypath import KeyPath, did_you_mean
 from nemo_evaluator.config.model import ApiService, Benchmark, EvalConfig
+from nemo_evaluator.config.secrets import masked_url
 from nemo_evaluator.config.secrets import is_secret_key
 
 Problem = tuple[KeyPath, str]
@@ -58,7 +59,9 @@ def _url_fault(url: str) -> str | None:
         is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_web_address = False
-    return None if is_web_address else "is no web address; write http://HOST or https://HOST with its path"
+    if is_web_address:
+        return None
+    return f"is {masked_url(url)!r}, which is no web address; write http://HOST or https://HOST with its path"
 
 
 def protocol_of(url: str) -> str | None:

@@ -18,7 +18,7 @@ _SECRET_WORDS = frozenset(
     {"apikey", "token", "password", "passwd", "secret", "authorization", "credential", "credentials", "cookie"}
 )
 _SECRET_PAIRS = frozenset({("api", "key"), ("access", "key"), ("private", "key"), ("subscription", "key")})
-_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-)?\}")
 _REFERENCE_WITH_DEFAULT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):-.+\}")
 _SCHEMES = frozenset({"", "bearer", "basic", "token"})
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
@@ -41,10 +41,10 @@ def masked(config: Any, *, is_secret: bool = False) -> Any:
         return [masked(item, is_secret=is_secret) for item in config]
     if is_secret and config not in (None, ""):
         return _masked_secret(str(config))
-    return _masked_url(config) if isinstance(config, str) else config
+    return masked_url(config) if isinstance(config, str) else config
 
 
-def _masked_url(text: str) -> str:
+def masked_url(text: str) -> str:
     def mask(match: re.Match[str]) -> str:
         return match["start"] + (_masked_secret(match["value"]) if is_secret_key(match["key"]) else match["value"])
 

@@ -121,14 +121,14 @@ class AppendLog:
     def _write(self, block: bytes) -> None:
         if self._failure:
             raise self._failure
-        start = os.lseek(self._fd, 0, os.SEEK_END)
-        view = memoryview(block)
+        start, written = os.lseek(self._fd, 0, os.SEEK_END), 0
         try:
-            while view:
-                view = view[os.write(self._fd, view) :]
+            while written < len(block):
+                written += os.write(self._fd, memoryview(block)[written:])
             os.fsync(self._fd)
         except OSError:
-            os.ftruncate(self._fd, start)  # half a group must not look like answers
+            whole_lines = block.rfind(b"\n", 0, written) + 1
+            os.ftruncate(self._fd, start + whole_lines)
             raise
 
     def _close_torn_line(self) -> int:

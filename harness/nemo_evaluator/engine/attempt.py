@@ -8,7 +8,8 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,9 @@ from nemo_evaluator.types import SeedResult, SolveResult, VerifyResult
 
 log = logging.getLogger(__name__)
 
+Work = Coroutine[Any, Any, None]
+
+GRACE_SECONDS = 5.0
 WAITING_BYTES = 16 << 20
 """Answers kept in memory for the verifiers; what comes on top waits on disk."""
 
@@ -85,12 +89,21 @@ class Pipeline:
             return
         try:
             async with asyncio.TaskGroup() as group:
-                workers = [group.create_task(work) for work in self._workers()]
+                askers = [group.create_task(work) for work in self._askers()]
+                scorers = [group.create_task(work) for work in self._scorers()]
                 await _first_of(self._all_settled, stop or asyncio.Event())
-                for worker in workers:
-                    worker.cancel()
+                _cancel(askers)
+                await self._score_what_is_answered()
+                _cancel(scorers)
         except* RunFailed as failed:
             raise failed.exceptions[0] from None
+
+    async def _score_what_is_answered(self) -> None:
+        """When stopped: a verdict is usually quick, and an answer without one waits for --resume."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._answered.join()
+                await self._to_judge.join()
 
     def _queue_unverified(self) -> int:
         unverified = self.ledger.to_verify()
@@ -98,14 +111,13 @@ class Pipeline:
             self._answered.put_nowait(Answered(attempt))
         return len(unverified)
 
-    def _workers(self) -> Iterator[Coroutine[Any, Any, None]]:
-        stages: list[tuple[int, Callable[[], Coroutine[Any, Any, None]]]] = [
-            (self.limits.seed, self._seed_all),
-            (self.limits.solve, self._solve_all),
-            (self.limits.verify, self._verify_all),
-            (self.limits.judge, self._judge_all),
-        ]
-        return (stage() for workers, stage in stages for _ in range(workers))
+    def _askers(self) -> Iterator[Work]:
+        yield from (self._seed_all() for _ in range(self.limits.seed))
+        yield from (self._solve_all() for _ in range(self.limits.solve))
+
+    def _scorers(self) -> Iterator[Work]:
+        yield from (self._verify_all() for _ in range(self.limits.verify))
+        yield from (self._judge_all() for _ in range(self.limits.judge))
 
     # seed
 
@@ -173,6 +185,7 @@ class Pipeline:
     async def _verify_all(self) -> None:
         while True:
             await self._verify(await self._answered.get())
+            self._answered.task_done()
 
     async def _verify(self, answer: Answered) -> None:
         if answer.entry is not None:
@@ -210,6 +223,7 @@ class Pipeline:
                 self._score(attempt, await self._judged(verdict), _ms(started))
             except Exception as error:  # the user's code, or the judge's endpoint
                 self._no_score(attempt, error, _ms(started))
+            self._to_judge.task_done()
 
     async def _judged(self, verdict: VerifyResult) -> VerifyResult:
         judge = verdict.scoring_details.get("_judge_fn")
@@ -266,6 +280,11 @@ def _finite(reward: Any) -> float:
 
 def _ms(started: float) -> float:
     return (time.perf_counter() - started) * 1000
+
+
+def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
 
 
 async def _first_of(*events: asyncio.Event) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from nemo_evaluator.errors import RunFailed
 from nemo_evaluator.results.jsonl import dump_line
 
 LAZY = ("results", "trajectories")
@@ -30,20 +32,29 @@ def write_all(bundle: dict[str, Any], folder: str | Path) -> Path:
 
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb", buffering=1 << 20) as file:
+    with replacing(path) as file:
         for row in rows:
             file.write(dump_line(row))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def write_json(path: Path, value: Any) -> None:
+    with replacing(path) as file:
+        file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once it is whole and on disk. Raises RunFailed where there is no room."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=2, ensure_ascii=False, default=str)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb", buffering=1 << 20) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise RunFailed(
+            f"Cannot write {path}: {error}. Finished answers are safe: make room, then run again with --resume."
+        ) from error
