@@ -2,7 +2,7 @@
 
 Concurrency follows TCP's congestion control (Chiu and Jain, 1989): one more per round of successes, half on a refusal.
 A quota (429) is a rate and not a width, so after a refusal starts are also spaced by the rate that was seen to succeed,
-which then grows by one per cent with every success until it is no longer felt.
+which then grows with every success until it is refused again or no longer felt.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-GROWTH_OF_RATE = 1.01
+QUICK_GROWTH, CAREFUL_GROWTH = 1.05, 1.01
+"""Of the rate, with every success."""
 NARROWEST_GAP = 0.0005
 """Seconds between starts under which pacing is dropped: a loop cannot feel it."""
 WIDEST_GAP = 10.0
@@ -33,6 +34,7 @@ class AdaptiveLimiter:
         self._started = 0
         self._successes = 0
         self._gap = 0.0
+        self._gap_refused = 0.0
         self._next_start = 0.0
         self._paused_until = 0.0
         self._round_ends_with = 0
@@ -69,9 +71,7 @@ class AdaptiveLimiter:
         if self._limit < self.max_limit:
             self._limit = min(self.max_limit, self._limit + 1 / self._limit)
         if self._gap:
-            self._gap /= GROWTH_OF_RATE
-            if self._gap < NARROWEST_GAP:
-                self._gap = 0.0
+            self._speed_up()
 
     def throttled(self, ticket: int, *, retry_after: float | None = None, is_quota: bool = True) -> None:
         """The endpoint refused a request for being one too many (429: a quota; 503: it is overloaded).
@@ -159,6 +159,13 @@ class AdaptiveLimiter:
         self._timer = None
         self._admit()
 
+    def _speed_up(self) -> None:
+        """Quickly up to half the rate that was refused last, then with care: as CUBIC does with windows."""
+        is_far_below = self._gap > 2 * self._gap_refused
+        self._gap /= QUICK_GROWTH if is_far_below else CAREFUL_GROWTH
+        if self._gap < NARROWEST_GAP:
+            self._gap = 0.0
+
     def _pace(self) -> None:
         """Spaces starts by the rate of successes since the last refusal, the pause included. Without a success there
         is no rate to be seen: then the same few prompts are refused, and slowing down for them would never end."""
@@ -166,8 +173,8 @@ class AdaptiveLimiter:
         if not seen:
             return
         now = max(self._clock(), self._paused_until)
-        gap_seen = max(now - self._round_began, 1e-6) / seen
-        self._gap = min(gap_seen, 2 * self._gap or gap_seen, WIDEST_GAP)
+        self._gap_refused = self._gap
+        self._gap = min(max(now - self._round_began, 1e-6) / seen, WIDEST_GAP)
         self._next_start = max(self._next_start, now)
 
 
