@@ -42,6 +42,8 @@ class AdaptiveLimiter:
         self._round_successes = 0
         self._decreases = 0
         self._throttled_seconds = 0.0
+        self._request_seconds = self._busy_seconds = 0.0
+        self._accounted_until = clock()
         self._slot = Slot(self)
 
     @property
@@ -62,6 +64,7 @@ class AdaptiveLimiter:
         return await self._wait_for_turn()
 
     def release(self) -> None:
+        self._account()
         self._in_flight -= 1
         if self._waiters:
             self._admit()
@@ -109,10 +112,19 @@ class AdaptiveLimiter:
             "max_limit": self.max_limit,
             "in_flight": self._in_flight,
             "peak_in_flight": self._peak_in_flight,
+            "mean_in_flight": round(self._request_seconds / self._busy_seconds, 2) if self._busy_seconds else 0.0,
             "decreases": self._decreases,
             "throttled_seconds": round(self._throttled_seconds, 3),
             "paced_per_second": round(1 / self._gap, 3) if self._gap else None,
         }
+
+    def _account(self) -> None:
+        """Request-seconds so far: what was really in flight on average, which may be far less than the limit."""
+        now = self._clock()
+        self._request_seconds += self._in_flight * (now - self._accounted_until)
+        if self._in_flight:
+            self._busy_seconds += now - self._accounted_until
+        self._accounted_until = now
 
     def _may_start(self) -> bool:
         if self._in_flight >= int(self._limit):
@@ -127,6 +139,7 @@ class AdaptiveLimiter:
         return True
 
     def _start(self) -> int:
+        self._account()
         self._started += 1
         self._in_flight += 1
         if self._in_flight > self._peak_in_flight:

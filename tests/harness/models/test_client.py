@@ -37,11 +37,13 @@ def test_parameters_and_defaults_are_those_of_the_seed():
 
 
 async def test_what_is_sent_is_what_payload_shows(client_of):
-    async with FakeServer() as server:
-        async with client_of(server, temperature=0.5, stop=["END"], extra_body={"top_k": 3}) as client:
-            await client.chat("hi", "be brief", seed=7)
-            await client.complete("hi", "be brief")
-            shown = [client.payload("chat", "hi", "be brief", seed=7), client.payload("completions", "hi", "be brief")]
+    async with (
+        FakeServer() as server,
+        client_of(server, temperature=0.5, stop=["END"], extra_body={"top_k": 3}) as client,
+    ):
+        await client.chat("hi", "be brief", seed=7)
+        await client.complete("hi", "be brief")
+        shown = [client.payload("chat", "hi", "be brief", seed=7), client.payload("completions", "hi", "be brief")]
     assert server.bodies == shown
     assert shown[0] | {"temperature": 0.5, "stop": ["END"], "top_k": 3, "seed": 7} == shown[0]
     assert shown[1]["prompt"] == "be brief\n\nhi"

@@ -30,9 +30,8 @@ async def error_of(awaitable):
 
 
 async def test_ec01_the_clock_starts_when_a_request_is_sent(client_of):
-    async with FakeServer(Behaviour(delay=0.02)) as server:
-        async with client_of(server, max_concurrent=32, timeout=0.5) as client:
-            found = await outcomes(client, map(str, range(1500)))
+    async with FakeServer(Behaviour(delay=0.02)) as server, client_of(server, max_concurrent=32, timeout=0.5) as client:
+        found = await outcomes(client, map(str, range(1500)))
     assert Counter(found) == {"The answer is 42.": 1500}
     assert server.peak_connections <= 32
 
@@ -68,10 +67,12 @@ async def test_ec02_a_slow_first_byte_is_not_idling(client_of):
 
 async def test_ec03_refusals_for_ever_end_as_errors_of_those_prompts_only(client_of):
     prompts = [f"question {n}" for n in range(100)]
-    async with FakeServer(Behaviour(status=429, when=When(share_of_prompts=0.05))) as server:
-        async with client_of(server, max_concurrent=16) as client:
-            found = Counter(await outcomes(client, prompts))
-            asks = server.asks()
+    async with (
+        FakeServer(Behaviour(status=429, when=When(share_of_prompts=0.05))) as server,
+        client_of(server, max_concurrent=16) as client,
+    ):
+        found = Counter(await outcomes(client, prompts))
+        asks = server.asks()
     refused = found["rate_limit"]
     assert 1 <= refused <= 15
     assert found["The answer is 42."] == 100 - refused
@@ -80,21 +81,23 @@ async def test_ec03_refusals_for_ever_end_as_errors_of_those_prompts_only(client
 
 @pytest.mark.parametrize(("rate", "burst"), [(40, 10), (10, 30)])
 async def test_ec04_a_quota_costs_few_requests_and_no_sample(client_of, rate, burst):
-    prompts = [str(n) for n in range(100)]
+    prompts = [str(n) for n in range(60)]
     async with FakeServer(bucket=(rate, burst)) as server, client_of(server, max_concurrent=16) as client:
         found = Counter(await outcomes(client, prompts))
-    assert found == {"The answer is 42.": 100}
-    assert server.count <= 130
+    assert found == {"The answer is 42.": 60}
+    assert server.count <= 1.3 * 60
 
 
 @pytest.mark.parametrize("form", [1, "+2"])
 async def test_ec04_retry_after_holds_the_whole_endpoint(client_of, form):
-    async with FakeServer(Behaviour(status=429, retry_after=form, when=When(numbers=[0]))) as server:
-        async with client_of(server, max_concurrent=4) as client:
-            refused = asyncio.create_task(client.chat("a"))
-            await asyncio.sleep(0.1)
-            await client.chat("b")
-            await refused
+    async with (
+        FakeServer(Behaviour(status=429, retry_after=form, when=When(numbers=[0]))) as server,
+        client_of(server, max_concurrent=4) as client,
+    ):
+        refused = asyncio.create_task(client.chat("a"))
+        await asyncio.sleep(0.1)
+        await client.chat("b")
+        await refused
     first, *later = [request.time for request in server.log]
     assert all(moment - first > 0.85 for moment in later)
 
@@ -105,19 +108,23 @@ async def test_ec04_waiting_holds_no_slot(client_of):
     async def sleep(_seconds):
         await slept.wait()
 
-    async with FakeServer(Behaviour(status=500, when=When(prompt="bad", first=1))) as server:
-        async with client_of(server, max_concurrent=1, retry=RetryPolicy(sleep=sleep)) as client:
-            waiting = asyncio.create_task(client.chat("bad"))
-            assert (await asyncio.wait_for(client.chat("good"), 5)).content
-            slept.set()
-            assert (await waiting).retries == 1
+    async with (
+        FakeServer(Behaviour(status=500, when=When(prompt="bad", first=1))) as server,
+        client_of(server, max_concurrent=1, retry=RetryPolicy(sleep=sleep)) as client,
+    ):
+        waiting = asyncio.create_task(client.chat("bad"))
+        assert (await asyncio.wait_for(client.chat("good"), 5)).content
+        slept.set()
+        assert (await waiting).retries == 1
 
 
 async def test_ec04_a_retry_after_beyond_the_deadline_stops_nobody_else(client_of):
-    async with FakeServer(Behaviour(status=429, retry_after=86400, when=When(prompt="bad"))) as server:
-        async with client_of(server) as client:
-            assert await outcomes(client, ["bad"]) == ["rate_limit"]
-            assert (await asyncio.wait_for(client.chat("good"), 5)).content
+    async with (
+        FakeServer(Behaviour(status=429, retry_after=86400, when=When(prompt="bad"))) as server,
+        client_of(server) as client,
+    ):
+        assert await outcomes(client, ["bad"]) == ["rate_limit"]
+        assert (await asyncio.wait_for(client.chat("good"), 5)).content
 
 
 @pytest.mark.parametrize("fields", [["reasoning_content"], ["reasoning"], ["reasoning_content", "reasoning"], []])
@@ -150,9 +157,11 @@ async def test_ec07_a_server_without_echo_is_named_as_such(client_of, echo):
 
 async def test_ec08_every_prompt_gets_its_own_answer(client_of):
     prompts = [f"question {n}" for n in range(300)]
-    async with FakeServer(Behaviour(jitter=0.02), mode="hash") as server:
-        async with client_of(server, max_concurrent=64) as client:
-            found = await outcomes(client, prompts)
+    async with (
+        FakeServer(Behaviour(jitter=0.02), mode="hash") as server,
+        client_of(server, max_concurrent=64) as client,
+    ):
+        found = await outcomes(client, prompts)
     assert found == [prompt_hash(prompt) for prompt in prompts]
 
 
@@ -166,10 +175,12 @@ async def test_ec08_every_prompt_gets_its_own_answer(client_of):
 )
 async def test_ec13_the_token_field_is_learned_once_for_all(client_of, refuses, extra, sent):
     prompts = [str(n) for n in range(64)]
-    async with FakeServer(refuses=tuple(refuses)) as server:
-        async with client_of(server, max_tokens=9, max_concurrent=64) as client:
-            found = Counter(await outcomes(client, prompts))
-            stats = client.stats()
+    async with (
+        FakeServer(refuses=tuple(refuses)) as server,
+        client_of(server, max_tokens=9, max_concurrent=64) as client,
+    ):
+        found = Counter(await outcomes(client, prompts))
+        stats = client.stats()
     assert found == {"The answer is 42.": 64}
     assert server.count == 64 + extra
     assert (stats["errors"], stats["retries"]) == ({}, 0)
@@ -198,28 +209,34 @@ async def test_ec15_a_stop_string_is_cut_whatever_the_server_does(client_of, sto
 
 
 async def test_ec15_answers_that_end_within_a_few_characters_are_counted(client_of):
-    async with FakeServer(answer="Question: what? It is 42.") as server:
-        async with client_of(server, stop=["Question:"]) as client:
-            await client.chat("hi")
-            assert client.stats()["early_stops"] == 1
+    async with (
+        FakeServer(answer="Question: what? It is 42.") as server,
+        client_of(server, stop=["Question:"]) as client,
+    ):
+        await client.chat("hi")
+        assert client.stats()["early_stops"] == 1
 
 
 async def test_ec18_a_keep_alive_connection_closed_by_the_server_costs_no_attempt(client_of):
     prompts = [str(n) for n in range(300)]
     once = RetryPolicy(stop=lambda _state: True)
-    async with FakeServer(Behaviour(closes_silently=True, when=When(share=0.3))) as server:
-        async with client_of(server, max_concurrent=16, retry=once) as client:
-            found = Counter(await outcomes(client, prompts))
+    async with (
+        FakeServer(Behaviour(closes_silently=True, when=When(share=0.3))) as server,
+        client_of(server, max_concurrent=16, retry=once) as client,
+    ):
+        found = Counter(await outcomes(client, prompts))
     assert found == {"The answer is 42.": 300}
 
 
 async def test_ec18_a_connection_dropped_with_the_request_on_it_is_asked_again_at_once(client_of):
     once = RetryPolicy(stop=lambda _state: True)
-    async with FakeServer(Behaviour(drop="headers", when=When(numbers=[1]))) as server:
-        async with client_of(server, retry=once) as client:
-            await client.chat("warm up")
-            assert (await client.chat("hi")).content == "The answer is 42."
-            stats = client.stats()
+    async with (
+        FakeServer(Behaviour(drop="headers", when=When(numbers=[1]))) as server,
+        client_of(server, retry=once) as client,
+    ):
+        await client.chat("warm up")
+        assert (await client.chat("hi")).content == "The answer is 42."
+        stats = client.stats()
     assert (stats["stale_connections"], stats["retries"], server.count) == (1, 0, 3)
 
 
@@ -271,9 +288,11 @@ async def test_ec19_a_reply_that_is_no_answer_is_asked_again(client_of, behaviou
 
 
 async def test_ec19_the_servers_own_words_reach_the_user(client_of):
-    async with FakeServer(Behaviour(status=400, body={"error": {"message": "temperature is out of range"}})) as server:
-        async with client_of(server) as client:
-            error = await error_of(client.chat("hi"))
+    async with (
+        FakeServer(Behaviour(status=400, body={"error": {"message": "temperature is out of range"}})) as server,
+        client_of(server) as client,
+    ):
+        error = await error_of(client.chat("hi"))
     assert (error.kind, error.status, server.count) == ("server", 400, 1)
     assert "temperature is out of range" in str(error)
 
@@ -301,9 +320,11 @@ async def test_ec25_an_answer_longer_than_its_budget_is_recorded_and_flagged(cli
 
 
 async def test_ec29_a_wrong_model_name_is_fatal_and_the_right_one_is_suggested(client_of):
-    async with FakeServer(model="meta/llama-3.1-8b") as server:
-        async with client_of(server, model="llama-3.1-8b", max_concurrent=8) as client:
-            errors = await asyncio.gather(*(error_of(client.chat(str(n))) for n in range(8)))
+    async with (
+        FakeServer(model="meta/llama-3.1-8b") as server,
+        client_of(server, model="llama-3.1-8b", max_concurrent=8) as client,
+    ):
+        errors = await asyncio.gather(*(error_of(client.chat(str(n))) for n in range(8)))
     assert {error.kind for error in errors} == {"not_found"}
     assert errors[0].is_fatal
     assert "'meta/llama-3.1-8b'" in str(errors[0])
@@ -336,8 +357,10 @@ async def test_a_server_that_is_not_there_is_named(client_of):
 
 async def test_overload_lowers_what_is_in_flight(client_of):
     limiter = AdaptiveLimiter(32)
-    async with FakeServer(Behaviour(status=503, when=When(first=32)), Behaviour(delay=0.01)) as server:
-        async with client_of(server, limiter=limiter) as client:
-            found = Counter(await outcomes(client, map(str, range(64))))
+    async with (
+        FakeServer(Behaviour(status=503, when=When(first=32)), Behaviour(delay=0.01)) as server,
+        client_of(server, limiter=limiter) as client,
+    ):
+        found = Counter(await outcomes(client, map(str, range(64))))
     assert found == {"The answer is 42.": 64}
     assert limiter.state()["decreases"] >= 1

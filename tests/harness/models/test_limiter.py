@@ -152,6 +152,21 @@ async def test_pacing_fades_with_success():
     assert limiter.state()["paced_per_second"] is None
 
 
+async def test_ec26_what_was_really_in_flight_is_reported():
+    clock = Clock()
+    limiter = AdaptiveLimiter(64, clock)
+    await held(limiter, 4)
+    clock.now += 3
+    limiter.release()
+    limiter.release()
+    clock.now += 1
+    limiter.release()
+    limiter.release()
+    clock.now += 100
+    state = limiter.state()
+    assert (state["peak_in_flight"], state["mean_in_flight"]) == (4, 3.5)
+
+
 async def test_a_limit_found_later_only_lowers():
     limiter = AdaptiveLimiter(8)
     limiter.lower_to(4)
