@@ -1,24 +1,23 @@
 """ModelClient: a question in, a ModelResponse or a RequestError out, against any OpenAI-compatible endpoint."""
 
 import asyncio
-import base64
 import difflib
+import json
 import logging
 import os
 import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import unquote, urlunsplit
 
 import orjson
 from tenacity import RetryCallState
 
 from nemo_evaluator.errors import RequestError, UsageError
+from nemo_evaluator.models.authorization import choose_authorization, secrets_of, split_credentials
 from nemo_evaluator.models.limiter import AdaptiveLimiter
 from nemo_evaluator.models.payload import (
     LEAST_STOPS,
@@ -32,21 +31,17 @@ from nemo_evaluator.models.payload import (
     generation_fields,
     redact_url,
     resource_url,
-    split_url,
 )
 from nemo_evaluator.models.reply import Reading, mask, read_reply, text_of
 from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy, default_stop
+from nemo_evaluator.models.scout import Scout
 from nemo_evaluator.models.transport import StaleConnection, Timeouts, Transport
 from nemo_evaluator.types import ModelResponse
 
 logger = logging.getLogger(__name__)
 
-SCOUT_SECONDS = 0.1
-"""How long the first request is let ahead alone while it is unknown whether the endpoint takes its parameters."""
 HINT_SECONDS = 5.0
 EARLY_STOP_CHARACTERS = 16
-KEY_VARIABLES = ("NEMO_API_KEY", "NVIDIA_API_KEY")
-SECRET_HEADER = re.compile(r"key|token|secret|auth|cookie", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -279,7 +274,7 @@ class ModelClient:
         if call.started is None:
             call.started = self.retry.clock()
         call.dialect = self._dialects[call.protocol]
-        body = orjson.dumps(self._body(call))
+        body = to_bytes(self._body(call))
         sent = time.perf_counter()
         status, headers, reply = await self._transport.exchange("POST", self._urls[call.protocol], body)
         latency = time.perf_counter() - sent
@@ -307,6 +302,7 @@ class ModelClient:
             self.limiter.throttled(ticket, retry_after=retry_after, is_quota=error.status == 429)
         if wait is not None:
             self._retries += 1
+            logger.debug("attempt %d failed, the next follows in %.1f s: %s", call.attempts, wait, error)
         return wait
 
     def _has_learned(self, call: Call, error: AttemptFailed) -> bool:
@@ -367,59 +363,6 @@ class ModelClient:
         return f" It serves {', '.join(served[:5])}; none is called {self.model!r}."
 
 
-class Scout:
-    """While it is unknown whether an endpoint takes max_tokens and many stop strings, one request goes ahead, so that
-    a refusal is met once and not by every task that started with it. A refusal is quick; an answer may be slow, so
-    the others follow after a moment in any case."""
-
-    def __init__(self) -> None:
-        self._is_over = False
-        self._answered: asyncio.Event | None = None
-
-    async def follow(self) -> None:
-        if self._is_over:
-            return
-        if self._answered is None:
-            self._answered = asyncio.Event()
-            return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._answered.wait(), SCOUT_SECONDS)
-        self.end()
-
-    def end(self) -> None:
-        self._is_over = True
-        if self._answered is not None:
-            self._answered.set()
-
-
-def split_credentials(url: str) -> tuple[str, str | None]:
-    """`http://user:password@host` -> the URL without them, and `user:password`."""
-    parts = split_url(url)
-    if parts.username is None:
-        return url, None
-    clean = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    return clean, f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-
-
-def choose_authorization(api_key: str | None, credentials: str | None, environ: Mapping[str, str]) -> dict[str, str]:
-    if credentials is not None and api_key is None:
-        return {"Authorization": "Basic " + base64.b64encode(credentials.encode()).decode()}
-    if api_key is None:
-        api_key = next((environ[name] for name in KEY_VARIABLES if environ.get(name)), None)
-    if not api_key:
-        return {}
-    key = api_key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise UsageError("The API key holds characters that no header can carry. Check the variable it comes from.")
-    return {"Authorization": f"Bearer {key}"}
-
-
-def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that no message may show: whole, and without the scheme before them."""
-    values = [value for name, value in headers.items() if SECRET_HEADER.search(name)]
-    return tuple(dict.fromkeys([*values, *(value.rpartition(" ")[2] for value in values)]))
-
-
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
     if pattern is None:
         return None
@@ -427,6 +370,14 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
         return re.compile(pattern, re.DOTALL)
     except re.error as error:
         raise UsageError(f"reasoning_pattern {pattern!r} is not a regular expression: {error}.") from None
+
+
+def to_bytes(body: dict[str, Any]) -> bytes:
+    """orjson refuses what is not valid Unicode (a lone surrogate, cut out of an emoji); escaped, it can be sent."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode()
 
 
 def last_text(messages: Messages) -> str:

@@ -49,7 +49,7 @@ class Reading:
 
 
 def read_reply(status: int, headers: Mapping[str, str], body: bytes, reading: Reading) -> ModelResponse:
-    if status != 200:
+    if not 200 <= status < 300:
         raise refusal(status, headers, body, reading.secrets)
     try:
         data = orjson.loads(body)
@@ -63,6 +63,8 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, reading: Re
         return to_response(data, reading)
     except Misshapen as error:
         raise bad_reply(str(error), body, reading.secrets) from None
+    except (AttributeError, TypeError, KeyError):
+        raise bad_reply("JSON of another shape than the OpenAI API's", body, reading.secrets) from None
 
 
 class Misshapen(ValueError):
@@ -71,7 +73,9 @@ class Misshapen(ValueError):
 
 def to_response(data: dict[str, Any], reading: Reading) -> ModelResponse:
     choice = first_choice(data)
-    finish_reason = choice.get("finish_reason") or ""
+    if choice.get("error"):
+        raise error_in_success(choice["error"], {}, b"", reading.secrets)
+    finish_reason = str(choice.get("finish_reason") or "")
     if finish_reason == "content_filter":
         raise AttemptFailed("content_filter", "the server withheld the answer (finish_reason content_filter)")
     if reading.protocol == "chat":
@@ -87,15 +91,20 @@ def to_response(data: dict[str, Any], reading: Reading) -> ModelResponse:
     usage = data.get("usage") or {}
     return ModelResponse(
         content=content,
-        model=data.get("model") or "",
+        model=str(data.get("model") or ""),
         finish_reason=finish_reason,
-        prompt_tokens=usage.get("prompt_tokens"),
-        completion_tokens=usage.get("completion_tokens"),
-        total_tokens=usage.get("total_tokens"),
-        reasoning_tokens=(usage.get("completion_tokens_details") or usage).get("reasoning_tokens"),
+        prompt_tokens=count(usage, "prompt_tokens"),
+        completion_tokens=count(usage, "completion_tokens"),
+        total_tokens=count(usage, "total_tokens"),
+        reasoning_tokens=count(usage.get("completion_tokens_details") or usage, "reasoning_tokens"),
         raw_response=data,
         reasoning_content=reasoning,
     )
+
+
+def count(usage: Mapping[str, Any], name: str) -> int | None:
+    value = usage.get(name)
+    return int(value) if isinstance(value, int | float) else None
 
 
 def first_choice(data: dict[str, Any]) -> dict[str, Any]:
@@ -156,8 +165,8 @@ def check_echo(choice: dict[str, Any], usage: Mapping[str, Any]) -> None:
     needs = "the server does not implement echo with logprobs, which log-probability benchmarks need"
     if not values or values[0] is not None:
         raise AttemptFailed("bad_reply", f"{needs}: the reply does not begin with the prompt's own tokens")
-    expected = usage.get("prompt_tokens")
-    if expected is not None and len(values) not in (expected, expected + (usage.get("completion_tokens") or 0)):
+    expected = count(usage, "prompt_tokens")
+    if expected is not None and len(values) not in (expected, expected + (count(usage, "completion_tokens") or 0)):
         raise AttemptFailed("bad_reply", f"{needs}: {len(values)} log-probabilities for {expected} prompt tokens")
 
 

@@ -172,7 +172,7 @@ class Transport:
     def _which_timeout(self, error: Exception, reply: aiohttp.ClientResponse | None) -> str:
         limits = self._timeouts
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return f"no connection within {limits.connect:g} s"
+            return f"no connection within {limits.connect or limits.total:g} s"
         if isinstance(error, aiohttp.SocketTimeoutError):
             if reply is None:
                 return f"the reply did not begin within {limits.first_byte:g} s"

@@ -1,5 +1,6 @@
 import asyncio
 import inspect
+import socket
 
 import pytest
 
@@ -142,18 +143,25 @@ async def test_two_clients_share_one_limiter(client_of):
 
 
 def test_a_client_outlives_its_event_loop(client_of):
-    async def ask(client):
-        async with FakeServer(answer="4") as server:
-            client._urls["chat"] = server.url + "/chat/completions"
-            return (await client.chat("hi")).content
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    client = client_of(f"http://127.0.0.1:{port}")
 
-    client = client_of("http://127.0.0.1:1")
-    answers = []
-    for _ in range(2):
-        with asyncio.Runner() as runner:
-            answers.append(runner.run(ask(client)))
-            runner.run(client.close())
-    assert answers == ["4", "4"]
+    async def ask():
+        server = await FakeServer(answer="4").start(port)
+        answer = (await client.chat("hi")).content
+        await client.close()
+        await server.stop()
+        return answer
+
+    assert [asyncio.run(ask()), asyncio.run(ask())] == ["4", "4"]
+
+
+async def test_text_that_is_not_valid_unicode_is_sent_escaped(client_of):
+    async with FakeServer() as server, client_of(server) as client:
+        await client.chat("half an emoji: \ud83d")
+    assert b"\\ud83d" in server.log[0].body
 
 
 async def test_stats_tell_what_happened(client_of):

@@ -1,7 +1,9 @@
 """The endpoint rows of the case list, on real sockets. A test is named after its row."""
 
 import asyncio
+import socket
 from collections import Counter
+from contextlib import ExitStack
 
 import pytest
 
@@ -58,6 +60,20 @@ async def test_ec02_each_limit_says_that_it_was_the_one(client_of, hang, timeout
     assert error.kind == "timeout"
     assert says in str(error)
     assert server.count == 2
+
+
+async def test_ec02_a_server_that_does_not_even_connect_is_given_up(client_of):
+    with socket.socket() as deaf, ExitStack() as queue:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(4):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        async with client_of(url, timeouts=Timeouts(connect=0.1)) as client:
+            error = await error_of(client.chat("hi"))
+    assert (error.kind, str(error)) == ("timeout", "no connection within 0.1 s")
 
 
 async def test_ec02_a_slow_first_byte_is_not_idling(client_of):

@@ -2,6 +2,8 @@ import re
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nemo_evaluator.models.reply import Reading, read_reply
 from nemo_evaluator.models.retry import AttemptFailed
@@ -161,6 +163,31 @@ def test_each_status_has_its_kind(status, body, kind, is_transient):
 def test_ec19_an_error_object_inside_a_200_is_classified_by_what_it_says(body, kind, is_transient):
     caught = failure(200, body)
     assert (caught.kind, caught.is_transient) == (kind, is_transient)
+
+
+def test_an_error_inside_a_choice_is_an_error():
+    choice = {"finish_reason": "error", "error": {"message": "upstream is gone", "code": 502}, "message": {}}
+    caught = failure(200, orjson.dumps({"choices": [choice]}))
+    assert (caught.kind, caught.is_transient) == ("server", True)
+
+
+NAMES = ["choices", "message", "content", "text", "usage", "finish_reason", "reasoning", "type", "error"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+    max_leaves=25,
+)
+
+
+@given(JSON, st.sampled_from(["chat", "completions"]))
+def test_no_json_whatever_breaks_the_reader(data, protocol):
+    wrapped = {"choices": [data], "usage": data}
+    for value in (data, wrapped):
+        try:
+            response = read_reply(200, {}, orjson.dumps(value), Reading(protocol=protocol, stop=("x",)))
+        except AttemptFailed:
+            continue
+        assert isinstance(response.content, str)
 
 
 def test_content_filter_as_finish_reason_is_an_error_and_no_empty_answer():
