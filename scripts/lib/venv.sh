@@ -14,8 +14,8 @@ is_installed() {
 }
 
 install() {
-    is_usable || make_venv
     echo "Installing nemo-evaluator[$extras] into .venv (once) ..." >&2
+    is_usable || make_venv
     "$venv/bin/python" -m pip install -qq --disable-pip-version-check -c scripts/constraints.txt -e ".[$extras]" ||
         fail "the installation failed, see above; it needs a package index. The same command goes on from there"
     for extra in $(echo "$extras" | tr , ' '); do
