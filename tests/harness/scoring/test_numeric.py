@@ -47,7 +47,6 @@ def number(response: str, **style: bool) -> Fraction | None:
         ("H2O boils, x2 is 9", 9),
         ("18km", 18),
         (" 12:00", 12),
-        ("It ends at 9:40", 40),
         (" 5\n", 5),
         ("Answer: 1e3", 1000),
         ("Answer: 3 x 10^4", 30000),
