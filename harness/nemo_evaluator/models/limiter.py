@@ -157,7 +157,16 @@ class AdaptiveLimiter:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.release()
+            self._forget_cancelled()
             raise
+
+    def _forget_cancelled(self) -> None:
+        """The last to give up also stops the timer: it belongs to an event loop that may end now."""
+        while self._waiters and self._waiters[0].done():
+            self._waiters.popleft()
+        if not self._waiters and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _admit(self) -> None:
         while self._waiters and self._may_start():

@@ -102,20 +102,23 @@ def failure_of(state: RetryCallState) -> BaseException | None:
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait, from Retry-After as a number or as an HTTP date; None when absent or not understood."""
+    """Seconds to wait, from Retry-After as a number or as an HTTP date; None when absent or not understood.
+    A date is one of the server's clock, so it is compared with the server's own Date."""
     if (text := headers.get("Retry-After")) is None:
         return None
     try:
         return max(0.0, float(text))
     except ValueError:
-        return seconds_until(text, now or datetime.now(UTC))
+        moment = read_http_date(text)
+    if moment is None:
+        return None
+    server_now = read_http_date(headers.get("Date", ""))
+    return max(0.0, (moment - (server_now or now or datetime.now(UTC))).total_seconds())
 
 
-def seconds_until(http_date: str, now: datetime) -> float | None:
+def read_http_date(text: str) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(http_date)
+        moment = parsedate_to_datetime(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

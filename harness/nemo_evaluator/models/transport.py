@@ -154,6 +154,8 @@ class Transport:
             return AttemptFailed("timeout", self._which_timeout(error, reply), is_transient=True)
         if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
             return AttemptFailed("connection", f"not a URL that can be asked: {error}")
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return AttemptFailed("connection", f"the proxy refused: HTTP {error.status} {error.message}")
         if reply is not None:
             return AttemptFailed(
                 "connection", f"the connection broke in the middle of a reply ({error})", is_transient=True

@@ -32,15 +32,15 @@ async def error_of(awaitable):
 
 
 async def test_ec01_the_clock_starts_when_a_request_is_sent(client_of):
-    async with FakeServer(Behaviour(delay=0.02)) as server, client_of(server, max_concurrent=32, timeout=0.5) as client:
-        found = await outcomes(client, map(str, range(1500)))
-    assert Counter(found) == {"The answer is 42.": 1500}
+    async with FakeServer(Behaviour(delay=0.02)) as server, client_of(server, max_concurrent=32, timeout=1.0) as client:
+        found = await outcomes(client, map(str, range(2000)))
+    assert Counter(found) == {"The answer is 42.": 2000}
     assert server.peak_connections <= 32
 
 
 async def test_ec02_a_server_that_never_answers_costs_one_sample(client_of):
     hangs = Behaviour(hang="headers", when=When(prompt="stuck"))
-    async with FakeServer(hangs) as server, client_of(server, timeouts=Timeouts(first_byte=0.1)) as client:
+    async with FakeServer(hangs) as server, client_of(server, timeouts=Timeouts(first_byte=0.5)) as client:
         found = await outcomes(client, ["a", "stuck", "b"])
     assert found == ["The answer is 42.", "timeout", "The answer is 42."]
 
@@ -333,6 +333,17 @@ async def test_ec25_an_answer_longer_than_its_budget_is_recorded_and_flagged(cli
         response = await client.chat("hi")
         flagged = client.stats()["over_budget"]
     assert (response.completion_tokens, response.reasoning_tokens, flagged) == (50, 45, 1)
+
+
+async def test_ec26_what_a_slowing_endpoint_had_in_flight_is_reported(client_of):
+    async with (
+        FakeServer(Behaviour(delay_per_in_flight=0.005)) as server,
+        client_of(server, max_concurrent=6) as client,
+    ):
+        await outcomes(client, map(str, range(60)))
+        state = client.stats()["limiter"]
+    assert state["peak_in_flight"] == server.peak_in_flight == 6
+    assert 3 < state["mean_in_flight"] <= 6
 
 
 async def test_ec29_a_wrong_model_name_is_fatal_and_the_right_one_is_suggested(client_of):

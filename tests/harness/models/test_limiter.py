@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import pytest
 
@@ -119,6 +120,18 @@ async def test_a_pause_holds_everyone_and_then_lets_them_go():
     clock.now += 0.01
     await asyncio.wait_for(waiter, 1)
     assert limiter.state()["throttled_seconds"] == pytest.approx(0.01)
+
+
+def test_a_pause_outlives_the_event_loop_that_met_it():
+    limiter = AdaptiveLimiter(1)
+    limiter.pause_until(time.monotonic() + 0.1)
+
+    async def acquire(patience):
+        return await asyncio.wait_for(limiter.acquire(), patience)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(acquire(0.01))
+    assert asyncio.run(acquire(5)) == 1
 
 
 async def test_a_pause_is_never_shortened():

@@ -74,6 +74,11 @@ def test_retry_after_is_read_in_both_forms(value, seconds):
     assert read_retry_after({"Retry-After": value}, NOW) == seconds
 
 
+def test_a_date_is_read_by_the_clock_of_the_server():
+    headers = {"Retry-After": "Thu, 01 Jan 2026 09:00:05 GMT", "Date": "Thu, 01 Jan 2026 09:00:00 GMT"}
+    assert read_retry_after(headers, NOW) == 5
+
+
 def test_policies_are_values():
     policy = RetryPolicy()
     with pytest.raises(AttributeError):
