@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 from nemo_evaluator.errors import RunFailed
 
 GROUP_LINES = 256
+TAIL_BYTES = 1 << 16
 GROUP_SECONDS = 0.1
 BACKLOG_BYTES = 16 << 20
 """Lines waiting for the disk; beyond this, `append` callers should wait for their entry."""
@@ -32,13 +33,13 @@ class Entry(NamedTuple):
 
 class AppendLog:
     """One writer, one file. A group of lines is written and fsynced together: at most 256 lines or 100 ms after its
-    first line. A torn last line, left by a crash, is closed with a newline and skipped by readers."""
+    first line. A torn last line, left by a crash, is cut off: every line of the file is whole."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._backlog = 0
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._end = self._close_torn_line()
+        self._end = self._cut_torn_line()
         self._lines: list[bytes] = []
         self._group: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -131,11 +132,18 @@ class AppendLog:
             os.ftruncate(self._fd, start + whole_lines)
             raise
 
-    def _close_torn_line(self) -> int:
-        size = os.lseek(self._fd, 0, os.SEEK_END)
-        if size and os.pread(self._fd, 1, size - 1) != b"\n":
-            size += os.write(self._fd, b"\n")
-        return size
+    def _cut_torn_line(self) -> int:
+        end = size = os.lseek(self._fd, 0, os.SEEK_END)
+        while end:
+            start = max(0, end - TAIL_BYTES)
+            newline = os.pread(self._fd, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(self._fd, end)
+        return end
 
 
 def scan(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -106,10 +106,9 @@ class Pipeline:
                 await self._to_judge.join()
 
     def _queue_unverified(self) -> int:
-        unverified = self.ledger.to_verify()
-        for attempt in unverified:
+        for attempt in self.ledger.to_verify():
             self._answered.put_nowait(Answered(attempt))
-        return len(unverified)
+        return self._answered.qsize()
 
     def _askers(self) -> Iterator[Work]:
         yield from (self._seed_all() for _ in range(self.limits.seed))

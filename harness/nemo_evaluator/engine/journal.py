@@ -8,6 +8,7 @@ Lines are only ever appended; of several lines for one (problem_idx, repeat) the
 
 import contextlib
 import os
+import re
 import secrets
 import time
 from dataclasses import asdict, dataclass, field
@@ -20,7 +21,7 @@ from nemo_evaluator.engine.appendlog import AppendLog, Entry, scan
 from nemo_evaluator.engine.claim import Claim
 from nemo_evaluator.engine.fingerprint import Fingerprint
 from nemo_evaluator.engine.ledger import Ledger
-from nemo_evaluator.engine.plan import Plan
+from nemo_evaluator.engine.plan import Ordinals, Plan
 from nemo_evaluator.errors import ResumeMismatch, RunFailed, UsageError
 from nemo_evaluator.results.jsonl import dump_line, parse_line
 
@@ -30,6 +31,9 @@ RUN_FILES = (
     *("runtime_stats.json", "failure_analysis.json"),
 )
 SCHEMA_VERSION = 1
+
+_ANSWER_HEAD = re.compile(rb'\{"problem_idx":(\d+),"repeat":(\d+),"state":"([a-z_:]+)",')
+"""All that a replay needs of an answer stands at the start of its line, so that long answers need not be parsed."""
 
 Existing = Literal["refuse", "resume", "overwrite"]
 """What to do with results that are already in the folder."""
@@ -115,15 +119,19 @@ class History:
 def replay(folder: Path, plan: Plan) -> History:
     """Read both logs; lines of attempts outside `plan` are left alone."""
     history = History(Ledger(plan))
-    first = plan.ordinals()
-    for path, note in ((ANSWERS, _note_answer), (SCORES, _note_score)):
-        for offset, line in scan(folder / path):
-            row = parse_line(line)
-            position = first.get(row.get("problem_idx", -1))
-            if position is not None and row["repeat"] < plan.n_repeats:
-                note(history.ledger, position + row["repeat"], row, offset, len(line))
-            elif "_type" in row:
-                _note_session(history, row)
+    ordinals = Ordinals(plan)
+    for offset, line in scan(folder / ANSWERS):
+        if match := _ANSWER_HEAD.match(line):
+            ordinal = ordinals.of(int(match[1]), int(match[2]))
+            if ordinal is not None:
+                history.ledger.answered(ordinal, match[3].decode(), offset, len(line))
+        else:
+            _note_session(history, parse_line(line))
+    for offset, line in scan(folder / SCORES):
+        row = parse_line(line)
+        ordinal = ordinals.of(row["problem_idx"], row["repeat"])
+        if ordinal is not None:
+            history.ledger.scored(ordinal, row["reward"], offset, len(line))
     return history
 
 
@@ -196,11 +204,3 @@ def _note_session(history: History, row: dict[str, Any]) -> None:
         history.elapsed_seconds += row["seconds"]
     elif row["_type"] == "session" and row["endpoint"] and row["endpoint"] not in history.endpoints:
         history.endpoints.append(row["endpoint"])
-
-
-def _note_answer(ledger: Ledger, ordinal: int, row: dict[str, Any], offset: int, length: int) -> None:
-    ledger.answered(ordinal, row["state"], offset, length)
-
-
-def _note_score(ledger: Ledger, ordinal: int, row: dict[str, Any], offset: int, length: int) -> None:
-    ledger.scored(ordinal, row["reward"], offset, length)

@@ -5,14 +5,17 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
+
 from nemo_evaluator.engine.plan import Attempt, Plan
 from nemo_evaluator.errors import ERROR_KINDS
 
 NOT_ASKED, ANSWERED, TRUNCATED, EMPTY = "not_asked", "answered", "truncated", "empty"
 SCORED, SCORER_ERROR = "scored", "error:scorer"
-ERRORS = tuple(f"error:{kind}" for kind in ERROR_KINDS)
-_CODES = {state: code for code, state in enumerate((NOT_ASKED, ANSWERED, TRUNCATED, EMPTY, *ERRORS))}
-_STATES = tuple(_CODES)
+_STATES = (NOT_ASKED, ANSWERED, TRUNCATED, EMPTY, SCORED, *(f"error:{kind}" for kind in ERROR_KINDS))
+_CODES = {state: code for code, state in enumerate(_STATES)}
+_HAS_ANSWER = tuple(_CODES[state] for state in (ANSWERED, TRUNCATED, EMPTY))
 
 
 class Ledger:
@@ -41,25 +44,41 @@ class Ledger:
 
     def state(self, ordinal: int) -> str:
         """not_asked, answered (no score yet), scored, truncated, empty or error:<kind>."""
-        answer = _STATES[self._answer[ordinal]]
-        if answer == NOT_ASKED or answer.startswith("error:"):
-            return answer
+        answer = self._answer[ordinal]
+        if answer not in _HAS_ANSWER:
+            return _STATES[answer]
         if self._score_failed[ordinal]:
             return SCORER_ERROR
         if math.isnan(self.reward[ordinal]):
             return ANSWERED
-        return SCORED if answer == ANSWERED else answer
+        return SCORED if answer == _CODES[ANSWERED] else _STATES[answer]
 
     def states(self) -> Counter[str]:
-        return Counter(self.state(ordinal) for ordinal in range(len(self.plan)))
+        counts = np.bincount(self._codes(), minlength=len(_STATES))
+        return Counter({state: int(n) for state, n in zip(_STATES, counts, strict=True) if n})
+
+    def settled(self) -> npt.NDArray[np.bool_]:
+        """By ordinal: whether the sample has reached its final state."""
+        return ~np.isin(self._codes(), (_CODES[NOT_ASKED], _CODES[ANSWERED]))
 
     def to_ask(self) -> Iterator[Attempt]:
         """Attempts without an answer, those that ended in an error included."""
-        return (attempt for attempt in self.plan if not self._has_answer(attempt.ordinal))
+        return (self.plan[int(ordinal)] for ordinal in np.flatnonzero(~self._has_answer()))
 
-    def to_verify(self) -> list[Attempt]:
+    def to_verify(self) -> Iterator[Attempt]:
         """Attempts whose answer has no score, those whose scorer failed included."""
-        return [a for a in self.plan if self._has_answer(a.ordinal) and math.isnan(self.reward[a.ordinal])]
+        has_no_score = np.isnan(np.asarray(self.reward))
+        return (self.plan[int(ordinal)] for ordinal in np.flatnonzero(self._has_answer() & has_no_score))
 
-    def _has_answer(self, ordinal: int) -> bool:
-        return _STATES[self._answer[ordinal]] in (ANSWERED, TRUNCATED, EMPTY)
+    def _has_answer(self) -> npt.NDArray[np.bool_]:
+        return np.isin(np.frombuffer(self._answer, dtype=np.uint8), _HAS_ANSWER)
+
+    def _codes(self) -> npt.NDArray[np.uint8]:
+        """`state` of all, as numbers."""
+        codes = np.frombuffer(self._answer, dtype=np.uint8).copy()
+        has_answer = self._has_answer()
+        has_score = has_answer & ~np.isnan(np.asarray(self.reward))
+        codes[has_answer & ~has_score] = _CODES[ANSWERED]
+        codes[has_score & (codes == _CODES[ANSWERED])] = _CODES[SCORED]
+        codes[np.frombuffer(self._score_failed, dtype=np.uint8) == 1] = _CODES[SCORER_ERROR]
+        return codes

@@ -38,14 +38,23 @@ class Plan:
         position, repeat = divmod(ordinal, self.n_repeats)
         return Attempt(ordinal, self.problems[position], repeat)
 
-    def ordinals(self) -> dict[int, int]:
-        """Dataset index -> ordinal of its first repeat."""
-        return {problem: position * self.n_repeats for position, problem in enumerate(self.problems)}
-
     def in_problem_order(self) -> Iterator[Attempt]:
         for position in sorted(range(len(self.problems)), key=self.problems.__getitem__):
             for repeat in range(self.n_repeats):
                 yield self[position * self.n_repeats + repeat]
+
+
+class Ordinals:
+    """From a (problem_idx, repeat) back to its ordinal."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._first = {problem: position * plan.n_repeats for position, problem in enumerate(plan.problems)}
+        self._n_repeats = plan.n_repeats
+
+    def of(self, problem_idx: int, repeat: int) -> int | None:
+        """None for an attempt that is not in the plan."""
+        first = self._first.get(problem_idx)
+        return None if first is None or repeat >= self._n_repeats else first + repeat
 
 
 def plan_attempts(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from nemo_evaluator.engine.journal import ANSWERS, SCORES
-from nemo_evaluator.engine.ledger import ANSWERED, NOT_ASKED, Ledger
+from nemo_evaluator.engine.ledger import Ledger
 from nemo_evaluator.results.jsonl import parse_line
 
 Row = dict[str, Any]
@@ -29,11 +29,8 @@ class Records(Sequence[Row]):
 
     def __init__(self, folder: RunFolder, ledger: Ledger, shape: Callable[[Row], Row] = dict) -> None:
         self._folder, self._ledger, self._shape = folder, ledger, shape
-        self._ordinals = [
-            attempt.ordinal
-            for attempt in ledger.plan.in_problem_order()
-            if ledger.state(attempt.ordinal) not in (NOT_ASKED, ANSWERED)
-        ]
+        settled = ledger.settled()
+        self._ordinals = [attempt.ordinal for attempt in ledger.plan.in_problem_order() if settled[attempt.ordinal]]
 
     def shaped(self, shape: Callable[[Row], Row]) -> "Records":
         """The same samples seen another way."""
