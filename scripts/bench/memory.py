@@ -1,6 +1,6 @@
 """Peak memory of a run over answers of 20 kB, 10,000 samples against 100,000.
 
-    python -m scripts.bench.memory
+python -m scripts.bench.memory
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The whole pipeline (seed, request, journal, verify, files) against the fake server.
 
-    python -m scripts.bench.pipeline
+python -m scripts.bench.pipeline
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Whole processes: `nel --help`, and `nel eval run --bench gsm8k` with a warm dataset cache.
 
-    eval "$(scripts/testbed env)"; python -m scripts.bench.process
+eval "$(scripts/testbed env)"; python -m scripts.bench.process
 """
 
 import os

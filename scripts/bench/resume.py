@@ -1,6 +1,6 @@
 """From Enter to the first new request, with 200,000 finished samples in the journal.
 
-    python -m scripts.bench.resume
+python -m scripts.bench.resume
 """
 
 import asyncio

@@ -20,6 +20,7 @@ from nemo_evaluator.engine.plan import Attempt
 from nemo_evaluator.engine.progress import ProgressTracker, Settled
 from nemo_evaluator.engine.rows import Seeded, answer_row, error_row, score_row, scorer_error_row
 from nemo_evaluator.environments import EvalEnvironment
+from nemo_evaluator.environments.told import told
 from nemo_evaluator.errors import ERROR_KINDS, FATAL_KINDS, RequestError, RunFailed
 from nemo_evaluator.models import ModelClient
 from nemo_evaluator.solvers import Solver
@@ -126,7 +127,7 @@ class Pipeline:
             try:
                 seed = await self.env.seed(attempt.problem_idx)
             except Exception as error:  # the user's code
-                self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", _describe(error), 0.0)
+                self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", told(error), 0.0)
                 continue
             if attempt.repeat:
                 seed = replace(seed, repeat=attempt.repeat)
@@ -149,7 +150,7 @@ class Pipeline:
             if deadline.expired():
                 self._no_answer(seeded, "timeout", f"no answer within {self.sample_timeout:g} s", _ms(started))
             else:
-                self._no_answer(seeded, "solver", _describe(error), _ms(started))
+                self._no_answer(seeded, "solver", told(error), _ms(started))
         else:
             if result.error is None:
                 await self._answer(seeded, result, _ms(started))
@@ -249,7 +250,7 @@ class Pipeline:
     def _no_score(self, attempt: Attempt, error: Exception, verify_ms: float) -> None:
         """The scorer failed: the answer stays in the journal, and --resume scores it without asking again."""
         log.debug("scoring problem %d failed", attempt.problem_idx, exc_info=error)
-        entry = self.journal.score(scorer_error_row(attempt, _describe(error), verify_ms))
+        entry = self.journal.score(scorer_error_row(attempt, told(error), verify_ms))
         self.ledger.scored(attempt.ordinal, None, entry.offset, entry.length)
         self._settle(attempt, SCORER_ERROR, None)
 
@@ -264,10 +265,6 @@ def _answer_state(result: SolveResult) -> str:
     if result.model_response is not None and result.model_response.finish_reason == "length":
         return TRUNCATED
     return ANSWERED if result.response.strip() else EMPTY
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _finite(reward: Any) -> float:

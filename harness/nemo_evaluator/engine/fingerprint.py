@@ -1,5 +1,6 @@
 """What an answer depends on. A journal belongs to one fingerprint: no other model or temperature can inherit it."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -9,9 +10,8 @@ import orjson
 
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.solvers import Solver
-from nemo_evaluator.types import SeedResult
 
-SAMPLED_PROMPTS = 32
+SAMPLED_PROMPTS = 16
 """Prompts are hashed at this many places, evenly over the whole dataset: a changed template shows in each of them."""
 
 
@@ -40,13 +40,17 @@ class Fingerprint:
 async def take_fingerprint(env: EvalEnvironment, solver: Solver, dataset_size: int) -> Fingerprint:
     """Seeds a few problems of `env`; the limits of this run (which problems, how many repeats) play no part."""
     places = min(SAMPLED_PROMPTS, dataset_size)
-    seeds = [await env.seed(place * dataset_size // places) for place in range(places)]
+    prompts = await asyncio.gather(*(_prompt(env, place * dataset_size // places) for place in range(places)))
     dataset = {"size": dataset_size, **env.provenance()}
-    return Fingerprint(env.name, _plain(dataset), prompts_hash(seeds), _plain(solver.identity()))
+    return Fingerprint(env.name, _plain(dataset), sha256(prompts), _plain(solver.identity()))
 
 
-def prompts_hash(seeds: list[SeedResult]) -> str:
-    return sha256([[seed.prompt, seed.messages, seed.system] for seed in seeds])
+async def _prompt(env: EvalEnvironment, idx: int) -> Any:
+    try:
+        seed = await env.seed(idx)
+    except Exception as error:  # the user's code; the run will make an error:seed of it
+        return type(error).__name__
+    return [seed.prompt, seed.messages, seed.system]
 
 
 def sha256(value: Any) -> str:

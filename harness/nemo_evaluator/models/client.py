@@ -18,6 +18,7 @@ from tenacity import RetryCallState
 
 from nemo_evaluator.errors import RequestError, UsageError
 from nemo_evaluator.models.authorization import choose_authorization, secrets_of, split_credentials
+from nemo_evaluator.models.learned import Dialects
 from nemo_evaluator.models.limiter import AdaptiveLimiter
 from nemo_evaluator.models.payload import (
     LEAST_STOPS,
@@ -33,8 +34,7 @@ from nemo_evaluator.models.payload import (
     resource_url,
 )
 from nemo_evaluator.models.reply import Reading, mask, read_reply, text_of
-from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy, default_stop
-from nemo_evaluator.models.scout import Scout
+from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy
 from nemo_evaluator.models.transport import StaleConnection, Timeouts, Transport
 from nemo_evaluator.types import ModelResponse
 
@@ -81,6 +81,7 @@ class ModelClient:
         timeouts: Timeouts | None = None,
         retry: RetryPolicy | None = None,
         limiter: AdaptiveLimiter | None = None,
+        dialects: Dialects | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
         ca_bundle: str | None = None,
@@ -93,7 +94,7 @@ class ModelClient:
         self.base_url, credentials = split_credentials(base_url)
         self.limiter = limiter or AdaptiveLimiter(max_concurrent)
         self.timeouts = (timeouts or Timeouts()).with_total(timeout)
-        self.retry = retry or RetryPolicy(stop=default_stop(self.timeouts.total))
+        self.retry = retry or RetryPolicy()
         self._generation = Generation(
             temperature=temperature,
             max_tokens=max_tokens,
@@ -116,8 +117,8 @@ class ModelClient:
             "completions": endpoint_url(self.base_url, "completions"),
         }
         self._transport = Transport(headers, self.timeouts, ca_bundle, environ)
-        self._dialects: dict[Protocol, Dialect] = {"chat": Dialect(), "completions": Dialect()}
-        self._scouts: dict[Protocol, Scout] = {"chat": Scout(), "completions": Scout()}
+        dialects = dialects or Dialects()
+        self._learned = {protocol: dialects.of(url, model) for protocol, url in self._urls.items()}
         self._hint_lock = asyncio.Lock()
         self._model_hint: str | None = None
         self._requests = self._retries = self._stale_connections = 0
@@ -204,7 +205,7 @@ class ModelClient:
     @property
     def generation(self) -> dict[str, Any]:
         """The parameters as they are sent to the chat endpoint."""
-        return generation_fields(self._generation, self._dialects["chat"])
+        return generation_fields(self._generation, self._learned["chat"].dialect)
 
     async def list_models(self) -> list[dict[str, Any]]:
         url = resource_url(self.base_url, "/models")
@@ -228,7 +229,7 @@ class ModelClient:
             "over_budget": self._over_budget,
             "early_stops": self._early_stops,
             "limiter": self.limiter.state(),
-            "dialect": {protocol: dialect.to_dict() for protocol, dialect in self._dialects.items()},
+            "dialect": {protocol: learned.dialect.to_dict() for protocol, learned in self._learned.items()},
         }
 
     # How it is asked
@@ -243,7 +244,7 @@ class ModelClient:
             generation = replace(generation, max_tokens=max_tokens)
         if protocol != reading.protocol:
             reading = replace(reading, protocol=protocol)
-        return Call(protocol, question, generation, reading, self._dialects[protocol])
+        return Call(protocol, question, generation, reading, self._learned[protocol].dialect)
 
     def _body(self, call: Call) -> dict[str, Any]:
         return {"model": self.model, **call.question, **generation_fields(call.generation, call.dialect)}
@@ -251,7 +252,7 @@ class ModelClient:
     async def _ask(self, call: Call) -> ModelResponse:
         """Attempts until one succeeds or the policy says that it is enough. Waiting never holds a slot."""
         if call.generation.max_tokens is not None or len(call.generation.stop) > LEAST_STOPS:
-            await self._scouts[call.protocol].follow()
+            await self._learned[call.protocol].scout.follow()
         while True:
             async with self.limiter.slot() as ticket:
                 try:
@@ -273,7 +274,7 @@ class ModelClient:
         call.attempts += 1
         if call.started is None:
             call.started = self.retry.clock()
-        call.dialect = self._dialects[call.protocol]
+        call.dialect = self._learned[call.protocol].dialect
         body = to_bytes(self._body(call))
         sent = time.perf_counter()
         status, headers, reply = await self._transport.exchange("POST", self._urls[call.protocol], body)
@@ -310,8 +311,8 @@ class ModelClient:
         learned = call.dialect.learn(error.status or 0, str(error), self._body(call))
         if learned is None:
             return False
-        if self._dialects[call.protocol] == call.dialect:
-            self._dialects[call.protocol] = learned
+        if self._learned[call.protocol].dialect == call.dialect:
+            self._learned[call.protocol].dialect = learned
             self._tell_dialect(call.protocol, learned)
         return True
 
@@ -326,7 +327,7 @@ class ModelClient:
 
     async def _final(self, call: Call, error: AttemptFailed) -> RequestError:
         self._errors[error.kind] += 1
-        self._scouts[call.protocol].end()
+        self._learned[call.protocol].scout.end()
         message = mask(str(error), call.reading.secrets)
         if error.kind in ("not_found", "auth", "connection"):
             message = f"{redact_url(self._urls[call.protocol])}: {message}"
@@ -341,7 +342,7 @@ class ModelClient:
             self._over_budget += 1
         if call.reading.stop and response.finish_reason == "stop" and len(response.content) < EARLY_STOP_CHARACTERS:
             self._early_stops += 1
-        self._scouts[call.protocol].end()
+        self._learned[call.protocol].scout.end()
 
     async def _nearest_model(self) -> str:
         """What the endpoint serves instead; asked once, however many requests meet a 404."""

@@ -20,7 +20,7 @@ from nemo_evaluator.errors import ErrorKind, RequestError
 
 ATTEMPTS = 5
 TIMEOUTS = 2
-DEADLINE_SECONDS = 900.0
+PATIENCE_SECONDS = 900.0
 
 
 class AttemptFailed(RequestError):
@@ -53,10 +53,18 @@ class stop_after_timeouts(stop_base):
         return is_timeout and retry_state.attempt_number >= self.max_timeouts
 
 
-def default_stop(timeout: float | None) -> stop_base:
-    """Five attempts, two timeouts, and no attempt that would begin after 15 minutes (or after three whole timeouts)."""
-    deadline = max(DEADLINE_SECONDS, 3 * (timeout or 0.0))
-    return stop_after_attempt(ATTEMPTS) | stop_after_timeouts(TIMEOUTS) | stop_before_delay(deadline)
+class stop_after_waiting(stop_base):
+    """Bounds the seconds spent between attempts. How long the attempts themselves take is for the timeouts to say."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return retry_state.idle_for + retry_state.upcoming_sleep > self.seconds
+
+
+def default_stop() -> stop_base:
+    return stop_after_attempt(ATTEMPTS) | stop_after_timeouts(TIMEOUTS) | stop_after_waiting(PATIENCE_SECONDS)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -67,17 +75,19 @@ def is_transient(error: BaseException) -> bool:
 class RetryPolicy:
     """`RetryPolicy(stop=stop_after_attempt(3) | stop_before_delay(60))`. A server's Retry-After is the least wait."""
 
-    stop: stop_base = field(default_factory=lambda: default_stop(None))
+    stop: stop_base = field(default_factory=default_stop)
     wait: wait_base = field(default_factory=lambda: wait_exponential_jitter(initial=1, max=60, jitter=1))
     retry: retry_base = field(default_factory=lambda: retry_if_exception(is_transient))
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
 
     @classmethod
-    def bounded(cls, max_retries: int | None = None, deadline: float = DEADLINE_SECONDS) -> "RetryPolicy":
-        """The default policy with another number of retries, or another time (seconds) for all attempts together."""
-        attempts = ATTEMPTS if max_retries is None else max_retries + 1
-        return cls(stop=stop_after_attempt(attempts) | stop_after_timeouts(TIMEOUTS) | stop_before_delay(deadline))
+    def bounded(cls, max_retries: int | None = None, deadline: float | None = None) -> "RetryPolicy":
+        """For settings that are numbers; None keeps the default. No attempt begins later than `deadline` seconds."""
+        stop = default_stop()
+        if max_retries is not None:
+            stop = stop_after_attempt(max_retries + 1) | stop_after_waiting(PATIENCE_SECONDS)
+        return cls(stop=stop if deadline is None else stop | stop_before_delay(deadline))
 
     def begin(self, started: float) -> RetryCallState:
         """The memory of one request, made when its first attempt has failed; `started` is when that one was sent."""
@@ -94,7 +104,10 @@ class RetryPolicy:
         if not self.retry(state):
             return None
         state.upcoming_sleep = max(self.wait(state), error.retry_after or 0.0)
-        return None if self.stop(state) else state.upcoming_sleep
+        if self.stop(state):
+            return None
+        state.idle_for += state.upcoming_sleep
+        return state.upcoming_sleep
 
 
 def failure_of(state: RetryCallState) -> BaseException | None:

@@ -78,7 +78,10 @@ def test_a_flag_wins_over_the_environment_and_nemo_over_nvidia() -> None:
         (Flags(), "nothing to run: give a config file, or --bench NAME with --model-url and --model-id"),
         (Flags(bench="a"), "--bench without a config needs --model-url (or NEMO_MODEL_URL in the environment)"),
         (Flags(bench="a", model_url="http://h"), "--bench without a config needs --model-id"),
-        (Flags(bench="a", model_url="h", model_id="m"), "--model-url: services.model.url is 'h', which is no web address"),
+        (
+            Flags(bench="a", model_url="h", model_id="m"),
+            "--model-url: services.model.url is 'h', which is no web address",
+        ),
         (
             Flags(bench="a", model_url="http://h/responses", model_id="m"),
             "--model-url: services.model.protocol is 'responses', which is not",

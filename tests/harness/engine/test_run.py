@@ -124,7 +124,7 @@ async def test_a_scorer_that_fails_costs_its_sample_and_no_second_request():
     bundle = await run_evaluation(OneScorerFails(5), solver, max_error_rate=0.2)
     assert Counter(solver.asked) == Counter(range(5))
     assert bundle["benchmark"]["states"] == {"scored": 4, "error:scorer": 1}
-    assert bundle["results"][2]["error"] == "ZeroDivisionError: the scorer has a bug"
+    assert bundle["results"][2]["error"].startswith("ZeroDivisionError: the scorer has a bug (")
     assert bundle["results"][2]["model_response"] == "The answer is 4."
 
 
@@ -140,19 +140,14 @@ async def test_a_reward_that_is_no_number_is_a_scorer_error(reward):
 
 class OneSeedFails(Doubles):
     async def seed(self, idx):
-        if idx == 3 and self.prepared:
+        if idx == 3:
             raise KeyError("no such row")
         return await super().seed(idx)
-
-    prepared = False
 
 
 async def test_a_seed_that_fails_costs_its_sample_only():
     """7.1 item 23: it used to abort the run and leave tasks writing to closed logs."""
-    env = OneSeedFails(5)
-    progress = ProgressTracker()
-    progress.start = lambda benchmark, ledger: setattr(env, "prepared", True)
-    bundle = await run_evaluation(env, Calculator(), max_error_rate=0.2, progress=progress)
+    bundle = await run_evaluation(OneSeedFails(5), Calculator(), max_error_rate=0.2)
     assert bundle["benchmark"]["states"] == {"scored": 4, "error:seed": 1}
 
 
@@ -168,7 +163,7 @@ class Failing(Calculator):
 async def test_a_solver_that_fails_costs_its_samples_only():
     bundle = await run_evaluation(Doubles(4), Failing(), max_error_rate=1)
     assert bundle["benchmark"]["states"] == {"scored": 2, "error:solver": 1, "error:connection": 1}
-    assert bundle["results"][1]["error"] == "RuntimeError: the agent crashed"
+    assert bundle["results"][1]["error"].startswith("RuntimeError: the agent crashed (")
 
 
 async def test_a_solver_that_takes_too_long_is_a_timeout():

@@ -19,7 +19,7 @@ class Echo(EvalEnvironment):
 
 
 async def test_the_example_of_the_api_page_runs_unchanged() -> None:
-    @register("my_benchmark")
+    @register("my_own_benchmark")
     class MyBenchmark(EvalEnvironment):
         def __init__(self):
             super().__init__()
@@ -40,7 +40,7 @@ async def test_the_example_of_the_api_page_runs_unchanged() -> None:
     verdict = await environment.verify_sample(await environment.seed(0), " 4")
     await environment.close()
 
-    assert environment.name == "my_benchmark"
+    assert environment.name == "my_own_benchmark"
     assert await environment.dataset_size() == 1
     assert (verdict.reward, verdict.metadata) == (1.0, {"category": "sums"})
 

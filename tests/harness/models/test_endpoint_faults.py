@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from nemo_evaluator.errors import RequestError
-from nemo_evaluator.models import AdaptiveLimiter, RetryPolicy, Timeouts
+from nemo_evaluator.models import AdaptiveLimiter, Dialects, RetryPolicy, Timeouts
 from tests.fakes.openai_replies import prompt_hash
 from tests.fakes.openai_server import Behaviour, FakeServer, When
 
@@ -201,6 +201,23 @@ async def test_ec13_the_token_field_is_learned_once_for_all(client_of, refuses, 
     assert server.count == 64 + extra
     assert (stats["errors"], stats["retries"]) == ({}, 0)
     assert {name: value for name, value in server.bodies[-1].items() if name.endswith("tokens")} == sent
+
+
+async def test_ec13_what_one_client_learned_all_know(client_of):
+    dialects = Dialects()
+    async with FakeServer(refuses=("max_tokens",)) as server:
+        for _ in range(2):
+            async with client_of(server, max_tokens=9, dialects=dialects) as client:
+                await client.chat("hi")
+        async with client_of(server, max_tokens=9, model="another", dialects=dialects) as client:
+            await client.chat("hi")
+    assert [("max_tokens" in body, body["model"]) for body in server.bodies] == [
+        (True, "fake-model"),
+        (False, "fake-model"),
+        (False, "fake-model"),
+        (True, "another"),
+        (False, "another"),
+    ]
 
 
 async def test_ec13_many_stop_strings_are_learned_and_still_all_applied(client_of):

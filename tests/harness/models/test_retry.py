@@ -5,7 +5,7 @@ import pytest
 from tenacity.stop import stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_fixed, wait_none
 
-from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy, default_stop, read_retry_after
+from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy, read_retry_after
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BUSY = AttemptFailed("server", "busy", status=503, is_transient=True)
@@ -51,12 +51,19 @@ def test_a_timeout_is_tried_once_more_only():
     assert waits(RetryPolicy(wait=wait_none()), LATE, LATE) == [0, None]
 
 
-def test_the_deadline_leaves_room_for_slow_answers():
+def test_slow_attempts_do_not_use_up_the_patience_for_waiting():
     now = 0.0
-    policy = RetryPolicy(stop=default_stop(timeout=3600), wait=wait_none(), clock=lambda: now)
+    policy = RetryPolicy(wait=wait_fixed(400), clock=lambda: now)
     state = policy.begin(started=0.0)
-    now = 3000.0
-    assert policy.next_wait(state, BUSY) == 0
+    now = 9000.0
+    assert [policy.next_wait(state, BUSY) for _ in range(3)] == [400, 400, None]
+
+
+def test_a_policy_of_numbers():
+    assert waits(RetryPolicy.bounded(0), BUSY) == [None]
+    assert None not in waits(RetryPolicy.bounded(3), LATE, LATE, LATE)
+    assert waits(RetryPolicy.bounded(3), BUSY, BUSY, BUSY, BUSY)[-1] is None
+    assert waits(RetryPolicy.bounded(None, deadline=0.5), BUSY) == [None]
 
 
 @pytest.mark.parametrize(

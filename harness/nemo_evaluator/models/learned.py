@@ -1,7 +1,10 @@
-"""One request ahead of the others, while it is unknown what the endpoint takes."""
+"""What requests have taught about an endpoint, shared by every client of it: nobody has to be refused twice."""
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass, field
+
+from nemo_evaluator.models.payload import Dialect
 
 SCOUT_SECONDS = 0.1
 """How long the others wait: a refusal is quick, an answer may be slow."""
@@ -28,3 +31,21 @@ class Scout:
         self._is_over = True
         if self._answered is not None:
             self._answered.set()
+
+
+@dataclass(slots=True)
+class Learned:
+    """About one URL and one model."""
+
+    dialect: Dialect = field(default_factory=Dialect)
+    scout: Scout = field(default_factory=Scout)
+
+
+class Dialects:
+    """One for all clients of a run, so that each lesson is learned once an endpoint and model."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Learned] = {}
+
+    def of(self, url: str, model: str) -> Learned:
+        return self._known.setdefault((url, model), Learned())
