@@ -9,7 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from nemo_evaluator.models.learned import Dialects
 from nemo_evaluator.models.limiter import AdaptiveLimiter
 from nemo_evaluator.models.payload import (
     LEAST_STOPS,
+    PATHS,
     Dialect,
     Generation,
     Messages,
@@ -60,6 +61,20 @@ class Call:
     was_stale: bool = False
 
 
+@dataclass(slots=True)
+class Tally:
+    """What became of the requests of one client."""
+
+    requests: int = 0
+    retries: int = 0
+    stale_connections: int = 0
+    over_budget: int = 0
+    """Answers longer than max_tokens: the server does not count reasoning as OpenAI does."""
+    early_stops: int = 0
+    """Answers that a stop string may have ended in their first characters."""
+    errors: Counter[str] = field(default_factory=Counter)
+
+
 class ModelClient:
     """Shared by any number of tasks of one event loop. Close it, or use it as `async with`."""
 
@@ -95,35 +110,18 @@ class ModelClient:
         self.limiter = limiter or AdaptiveLimiter(max_concurrent)
         self.timeouts = (timeouts or Timeouts()).with_total(timeout)
         self.retry = retry or RetryPolicy()
-        self._generation = Generation(
-            temperature=temperature,
-            max_tokens=max_tokens,
-            top_p=top_p,
-            seed=seed,
-            stop=tuple([stop] if isinstance(stop, str) else stop or ()),
-            frequency_penalty=frequency_penalty,
-            presence_penalty=presence_penalty,
-            extra_body=dict(extra_body or {}),
-        )
+        sampling = (temperature, max_tokens, top_p, seed, strings(stop), frequency_penalty, presence_penalty)
+        self._generation = Generation(*sampling, dict(extra_body or {}))
         authorization = choose_authorization(api_key, credentials, environ)
         headers = {"Content-Type": "application/json", **authorization, **(extra_headers or {})}
-        self._reading = Reading(
-            stop=self._generation.stop,
-            reasoning_pattern=compiled(reasoning_pattern),
-            secrets=secrets_of(headers),
-        )
-        self._urls: dict[Protocol, str] = {
-            "chat": endpoint_url(self.base_url, "chat"),
-            "completions": endpoint_url(self.base_url, "completions"),
-        }
+        self._reading = Reading("chat", self._generation.stop, compiled(reasoning_pattern), secrets_of(headers))
+        self._urls = {protocol: endpoint_url(self.base_url, protocol) for protocol in PATHS}
         self._transport = Transport(headers, self.timeouts, ca_bundle, environ)
         dialects = dialects or Dialects()
         self._learned = {protocol: dialects.of(url, model) for protocol, url in self._urls.items()}
         self._hint_lock = asyncio.Lock()
         self._model_hint: str | None = None
-        self._requests = self._retries = self._stale_connections = 0
-        self._over_budget = self._early_stops = 0
-        self._errors: Counter[str] = Counter()
+        self._tally = Tally()
 
     def __repr__(self) -> str:
         return f"ModelClient({redact_url(self.base_url)!r}, {self.model!r})"
@@ -221,13 +219,13 @@ class ModelClient:
 
     def stats(self) -> dict[str, Any]:
         return {
-            "requests": self._requests,
-            "retries": self._retries,
-            "stale_connections": self._stale_connections,
+            "requests": self._tally.requests,
+            "retries": self._tally.retries,
+            "stale_connections": self._tally.stale_connections,
             "connections_opened": self._transport.connections_opened,
-            "errors": dict(self._errors),
-            "over_budget": self._over_budget,
-            "early_stops": self._early_stops,
+            "errors": dict(self._tally.errors),
+            "over_budget": self._tally.over_budget,
+            "early_stops": self._tally.early_stops,
             "limiter": self.limiter.state(),
             "dialect": {protocol: learned.dialect.to_dict() for protocol, learned in self._learned.items()},
         }
@@ -270,7 +268,7 @@ class ModelClient:
 
     async def _attempt(self, call: Call) -> ModelResponse:
         self._open_transport()
-        self._requests += 1
+        self._tally.requests += 1
         call.attempts += 1
         if call.started is None:
             call.started = self.retry.clock()
@@ -292,7 +290,7 @@ class ModelClient:
         the limiter knows of a refusal before it lets the next request start."""
         if isinstance(error, StaleConnection) and not call.was_stale:
             call.was_stale = True
-            self._stale_connections += 1
+            self._tally.stale_connections += 1
             return 0.0
         if self._has_learned(call, error):
             return 0.0
@@ -302,7 +300,7 @@ class ModelClient:
             retry_after = error.retry_after if wait is not None else None
             self.limiter.throttled(ticket, retry_after=retry_after, is_quota=error.status == 429)
         if wait is not None:
-            self._retries += 1
+            self._tally.retries += 1
             logger.debug("attempt %d failed, the next follows in %.1f s: %s", call.attempts, wait, error)
         return wait
 
@@ -326,7 +324,7 @@ class ModelClient:
             )
 
     async def _final(self, call: Call, error: AttemptFailed) -> RequestError:
-        self._errors[error.kind] += 1
+        self._tally.errors[error.kind] += 1
         self._learned[call.protocol].scout.end()
         message = mask(str(error), call.reading.secrets)
         if error.kind in ("not_found", "auth", "connection"):
@@ -339,9 +337,9 @@ class ModelClient:
         response.retries = call.attempts - 1
         limit, used = call.generation.max_tokens, response.completion_tokens
         if limit is not None and used is not None and used > limit:
-            self._over_budget += 1
+            self._tally.over_budget += 1
         if call.reading.stop and response.finish_reason == "stop" and len(response.content) < EARLY_STOP_CHARACTERS:
-            self._early_stops += 1
+            self._tally.early_stops += 1
         self._learned[call.protocol].scout.end()
 
     async def _nearest_model(self) -> str:
@@ -362,6 +360,10 @@ class ModelClient:
         if near := difflib.get_close_matches(self.model, served, n=1, cutoff=0.4):
             return f" Did you mean model {near[0]!r}?"
         return f" It serves {', '.join(served[:5])}; none is called {self.model!r}."
+
+
+def strings(stop: list[str] | str | None) -> tuple[str, ...]:
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
