@@ -51,14 +51,16 @@ def fork_life(url: str, folder: Path) -> int:
 
 def main(url: str, folder: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    for life in range(1, kills + 1):
+    lives = 0
+    for _ in range(kills):
+        lives += 1
         pid = fork_life(url, folder)
         time.sleep(chance.uniform(0, 0.3))
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
             break
-    print(life)
+    print(lives)
 
 
 if __name__ == "__main__":

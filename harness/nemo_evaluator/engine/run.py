@@ -1,6 +1,7 @@
 """One benchmark against one solver, from plan to bundle."""
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +20,8 @@ from nemo_evaluator.models import ModelClient
 from nemo_evaluator.results.bundle import RunFacts, make_bundle
 from nemo_evaluator.results.rows import result_row, trajectory_row
 from nemo_evaluator.solvers.base import Solver, as_solver
+
+log = logging.getLogger(__name__)
 
 
 async def run_evaluation(
@@ -100,7 +103,10 @@ class Evaluation:
         await env.prepare()
         size = await env.dataset_size()
         plan = settings.plan(size)
-        return cls(env, solver, settings, plan, await take_fingerprint(env, solver, size), config or {}, judge_client)
+        fingerprint = await take_fingerprint(env, solver, size)
+        if settings.n_repeats > 1 and fingerprint.solver.get("generation", {}).get("temperature") == 0:
+            log.warning("%s: at temperature 0, %d repeats are mostly copies.", env.name, settings.n_repeats)
+        return cls(env, solver, settings, plan, fingerprint, config or {}, judge_client)
 
     async def run(
         self,
