@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import uvloop
-
+from nemo_evaluator.cli import loop
 from nemo_evaluator.engine import ModelClient, run_evaluation, write_all
 from nemo_evaluator.environments.registry import resolve
 from nemo_evaluator.solvers import ChatSolver
@@ -70,4 +69,4 @@ async def main() -> bool:
 
 if __name__ == "__main__":
     pin(0)
-    sys.exit(0 if uvloop.run(main()) else 1)
+    sys.exit(0 if loop.run(main()) else 1)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import uvloop
 import yaml
 
 import nemo_evaluator
 from nemo_evaluator import suite
+from nemo_evaluator.cli import loop
 from nemo_evaluator.cli.background import start_in_background
 from nemo_evaluator.cli.board import Board, Tally
 from nemo_evaluator.cli.dry_run import plan_lines
@@ -71,13 +71,13 @@ def run(
     loaded = load_config(config_file, flags=Flags(**flags), overrides=overrides, environ=os.environ)
     record = new_record(loaded.config.output, resume)
     if dry_run:
-        uvloop.run(_show_plan(loaded, record.folder))
+        loop.run(_show_plan(loaded, record.folder))
         return
     if background:
         start_in_background(record)
         return
     existing: Existing = "resume" if resume else "overwrite" if overwrite else "refuse"
-    sys.exit(uvloop.run(_run(loaded, record, existing)))
+    sys.exit(loop.run(_run(loaded, record, existing)))
 
 
 async def _show_plan(loaded: Loaded, output_dir: Path) -> None:

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import click
-import uvloop
 
+from nemo_evaluator.cli import loop
 from nemo_evaluator.cli.options import endpoint
 from nemo_evaluator.engine import ModelClient, run_evaluation
 from nemo_evaluator.environments import EvalEnvironment
@@ -34,7 +34,7 @@ def validate(
         raise UsageError(
             "--model-url and --model-id belong together: give both to ask a model, neither to check the scorer."
         )
-    is_valid = uvloop.run(_validate(resolve(benchmark), samples, model_url, model_id, api_key))
+    is_valid = loop.run(_validate(resolve(benchmark), samples, model_url, model_id, api_key))
     sys.exit(0 if is_valid else 1)
 
 

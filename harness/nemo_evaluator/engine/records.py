@@ -5,8 +5,9 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from nemo_evaluator.engine.journal import ANSWERS, SCORES
 from nemo_evaluator.engine.ledger import Ledger
@@ -27,49 +28,70 @@ class RunFolder:
 class Records(Sequence[Row]):
     """Answer and score of each settled sample in problem order, as `shape(record)` sees them; rows stay on disk."""
 
-    def __init__(self, folder: RunFolder, ledger: Ledger, shape: Callable[[Row], Row] = dict) -> None:
-        self._folder, self._ledger, self._shape = folder, ledger, shape
-        settled = ledger.settled()
-        self._ordinals = [attempt.ordinal for attempt in ledger.plan.in_problem_order() if settled[attempt.ordinal]]
+    def __init__(self, reader: "Reader", shape: Callable[[Row], Row] = dict) -> None:
+        self._reader, self._shape = reader, shape
+
+    @classmethod
+    def of(cls, folder: RunFolder, ledger: Ledger) -> "Records":
+        return cls(Reader(folder, ledger))
 
     def shaped(self, shape: Callable[[Row], Row]) -> "Records":
         """The same samples seen another way."""
-        return Records(self._folder, self._ledger, shape)
+        return Records(self._reader, shape)
 
     def __len__(self) -> int:
-        return len(self._ordinals)
+        return len(self._reader.ordinals)
 
     def __iter__(self) -> Iterator[Row]:
-        with _Files(self._folder.path) as files:
-            for ordinal in self._ordinals:
-                yield self._shape(self._record(files, ordinal))
+        with self._reader.files() as files:
+            for ordinal in self._reader.ordinals:
+                yield self._shape(self._reader.read(files, ordinal))
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
     @overload
     def __getitem__(self, index: slice) -> list[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        with _Files(self._folder.path) as files:
+        with self._reader.files() as files:
             if isinstance(index, slice):
-                return [self._shape(self._record(files, ordinal)) for ordinal in self._ordinals[index]]
-            return self._shape(self._record(files, self._ordinals[index]))
+                return [self._shape(self._reader.read(files, ordinal)) for ordinal in self._reader.ordinals[index]]
+            return self._shape(self._reader.read(files, self._reader.ordinals[index]))
 
-    def _record(self, files: "_Files", ordinal: int) -> Row:
+
+class Files(NamedTuple):
+    """Descriptors of the two logs."""
+
+    answers: int
+    scores: int
+
+
+class Reader:
+    """Joins the two logs. Remembers its last record, so that views that go side by side read each one once."""
+
+    def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
+        settled = ledger.settled()
+        self.ordinals = [a.ordinal for a in ledger.plan.in_problem_order() if settled[a.ordinal]]
+        self._folder, self._ledger = folder, ledger
+        self._last: tuple[int, Row] = (-1, {})
+
+    @contextmanager
+    def files(self) -> Iterator[Files]:
+        files = Files(*(os.open(self._folder.path / name, os.O_RDONLY) for name in (ANSWERS, SCORES)))
+        try:
+            yield files
+        finally:
+            for descriptor in files:
+                os.close(descriptor)
+
+    def read(self, files: Files, ordinal: int) -> Row:
+        if self._last[0] != ordinal:
+            self._last = ordinal, self._join(files, ordinal)
+        return self._last[1]
+
+    def _join(self, files: Files, ordinal: int) -> Row:
         ledger = self._ledger
         record = parse_line(os.pread(files.answers, ledger.answer_length[ordinal], ledger.answer_at[ordinal]))
         if ledger.score_length[ordinal]:
             record |= parse_line(os.pread(files.scores, ledger.score_length[ordinal], ledger.score_at[ordinal]))
-        return record | {"state": ledger.state(ordinal)}
-
-
-class _Files:
-    def __init__(self, folder: Path) -> None:
-        self.answers = os.open(folder / ANSWERS, os.O_RDONLY)
-        self.scores = os.open(folder / SCORES, os.O_RDONLY)
-
-    def __enter__(self) -> "_Files":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.answers)
-        os.close(self.scores)
+        record["state"] = ledger.state(ordinal)
+        return record

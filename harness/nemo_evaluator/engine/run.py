@@ -136,7 +136,7 @@ class Evaluation:
             elapsed_seconds=history.elapsed_seconds + journal.seconds,
             endpoint=self.solver.stats(),
         )
-        return await _finish(facts, Records(folder, history.ledger), failure)
+        return await _finish(facts, Records.of(folder, history.ledger), failure)
 
     def _pipeline(self, journal: Journal, history: History, progress: ProgressTracker) -> Pipeline:
         limits = Limits(solve=self.settings.max_concurrent)

@@ -22,8 +22,7 @@ def write_all(bundle: dict[str, Any], folder: str | Path) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     scores = bundle["benchmark"]["scores"]
-    for name in LAZY:
-        write_rows(folder / f"{name}.jsonl", bundle[name])
+    _write_samples(folder, bundle["results"], bundle["trajectories"])
     write_json(folder / "runtime_stats.json", scores["runtime"])
     write_json(folder / "failure_analysis.json", scores["failures"])
     path = folder / f"{bundle['run_id']}.json"
@@ -31,10 +30,15 @@ def write_all(bundle: dict[str, Any], folder: str | Path) -> Path:
     return path
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    with replacing(path) as file:
-        for row in rows:
-            file.write(dump_line(row))
+def _write_samples(folder: Path, results: Iterable[dict[str, Any]], trajectories: Iterable[dict[str, Any]]) -> None:
+    """Side by side, so that what both are made of is read once."""
+    with (
+        replacing(folder / "results.jsonl") as result_file,
+        replacing(folder / "trajectories.jsonl") as trajectory_file,
+    ):
+        for result, trajectory in zip(results, trajectories, strict=True):
+            result_file.write(dump_line(result))
+            trajectory_file.write(dump_line(trajectory))
 
 
 def write_json(path: Path, value: Any) -> None:
