@@ -1,0 +1,273 @@
+"""What a profile of env.toml may say, a class a backend."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from nemotron.errors import ProfileError, nearest
+from nemotron.job import Mount, Resources
+
+MIB = {"": 1, "m": 1, "mi": 1, "mb": 1, "mib": 1, "g": 1024, "gi": 1024, "gb": 1024, "gib": 1024}
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def _mib(value: object) -> object:
+    """`8192` and `"8192M"` are MiB, `"8G"` is 8192."""
+    match = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower()) if isinstance(value, str) else None
+    if match is None or match[2] not in MIB:
+        return value
+    return int(match[1]) * MIB[match[2]]
+
+
+def _seconds(value: object) -> object:
+    """Slurm's spellings: `30` minutes, `45:00`, `04:00:00`, `2-00:00:00`."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", str(value).strip())
+    if match is None:
+        raise ValueError("a time is written as minutes, HH:MM:SS or D-HH:MM:SS")
+    days, *parts = match.groups()
+    numbers = [int(part) for part in parts if part is not None]
+    if days is None and len(numbers) < 3:
+        numbers = [0, *numbers]
+    hours, minutes, seconds = (*numbers, 0, 0)[:3]
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _mount(value: object) -> object:
+    """`/data`, `/data:/mnt`, `/data:/mnt:ro`."""
+    if not isinstance(value, str):
+        return value
+    source, target, flags = (*value.split(":"), "", "")[:3]
+    if not source.startswith("/") or not (target or source).startswith("/") or flags not in ("", "ro", "rw"):
+        raise ValueError(f"{value!r} is not a mount: write /source:/target or /source:/target:ro")
+    return Mount(source, target or source, flags == "ro")
+
+
+Mebibytes = Annotated[int, BeforeValidator(_mib), Field(gt=0)]
+Seconds = Annotated[int, BeforeValidator(_seconds), Field(gt=0)]
+MountPath = Annotated[Mount, BeforeValidator(_mount)]
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class _Profile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    env_vars: dict[VariableName, Text] = {}
+    """Variables for the job, also seen when the suite is resolved; empty ones count as unset."""
+    container_image: str | None = None
+    """For other steps that share the profile; an evaluation runs in the image its suite selects."""
+
+    @property
+    def platform_secrets(self) -> Mapping[str, str]:
+        """Variable name -> secret that the platform keeps."""
+        return {}
+
+    @property
+    def forwarded_secrets(self) -> tuple[str, ...]:
+        """Names whose values, where set, go from the submitting environment to the job."""
+        return ()
+
+    @property
+    def allows_plaintext_secrets(self) -> bool:
+        """Whether values of secrets may travel with the job; on this machine and in Slurm they go by environment."""
+        return True
+
+    @property
+    def resources(self) -> Resources:
+        return Resources()
+
+    @property
+    def job_mounts(self) -> tuple[Mount, ...]:
+        return ()
+
+
+class _Forwarding(_Profile):
+    secret_vars: tuple[VariableName, ...] = ("HF_TOKEN",)
+    """Names of further variables that the job gets from the submitting environment, where they are set there."""
+
+    @property
+    def forwarded_secrets(self) -> tuple[str, ...]:
+        return self.secret_vars
+
+
+class LocalProfile(_Forwarding):
+    """A child process on this machine."""
+
+    executor: Literal["local"] = "local"
+    python: str | None = None
+    """Interpreter of the environment that has the harness; its folder comes first in PATH. Default: this one."""
+
+
+class DockerProfile(_Forwarding):
+    """A container of the local engine; podman's socket works too."""
+
+    executor: Literal["docker"] = "docker"
+    docker_host: str | None = None
+    """`unix:///run/user/1000/podman/podman.sock`; default: what the docker command uses."""
+    network: str = "host"
+    """`host` reaches an endpoint on this machine; with another network a loopback URL is rewritten."""
+    mounts: tuple[MountPath, ...] = ()
+    cpus: float | None = Field(default=None, gt=0)
+    memory: Mebibytes | None = None
+    shared_memory: Mebibytes | None = None
+    time: Seconds | None = None
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(self.cpus, self.memory, self.shared_memory, 0, self.time)
+
+    @property
+    def job_mounts(self) -> tuple[Mount, ...]:
+        return self.mounts
+
+
+class SlurmProfile(_Forwarding):
+    """A job of a Slurm cluster, submitted on its login node or through SSH."""
+
+    executor: Literal["slurm"] = "slurm"
+    host: str | None = None
+    """Login node; unset or loopback: this machine is it."""
+    user: str | None = None
+    port: int | None = None
+    identity: str | None = None
+    remote_job_dir: str | None = None
+    account: str | None = None
+    partition: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    constraint: str | None = None
+    exclude: str | None = None
+    nodelist: str | None = None
+    time: Seconds | None = None
+    cpus_per_task: int | None = Field(default=None, gt=0)
+    mem: Mebibytes | None = None
+    gpus_per_node: int = Field(default=0, ge=0)
+    requeue: bool = True
+    runtime: Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"] = "pyxis"
+    mounts: tuple[MountPath, ...] = ()
+    image_cache_dir: str | None = None
+    """Shared folder for .sqsh images."""
+    additional_parameters: dict[str, Text] = {}
+    """Further #SBATCH options, as they are."""
+
+    @property
+    def is_here(self) -> bool:
+        return self.host is None or self.host in LOOPBACK
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(self.cpus_per_task, self.mem, None, self.gpus_per_node, self.time)
+
+    @property
+    def job_mounts(self) -> tuple[Mount, ...]:
+        return self.mounts
+
+
+class LeptonMount(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    path: str
+    """Inside the volume."""
+    source: str = Field(alias="from")
+    mount_path: str
+
+
+class _Cloud(_Profile):
+    secret_vars: dict[VariableName, str] = {}
+    """Variable name -> name of the secret that the platform keeps."""
+    allow_plaintext_secrets: bool = False
+    """Lets secrets without a platform secret travel in the job's definition, where others can read them."""
+
+    @property
+    def platform_secrets(self) -> Mapping[str, str]:
+        return self.secret_vars
+
+    @property
+    def allows_plaintext_secrets(self) -> bool:
+        return self.allow_plaintext_secrets
+
+
+class LeptonProfile(_Cloud):
+    """A job of DGX Cloud Lepton; LEPTON_WORKSPACE_ID, _TOKEN and _URL name the workspace."""
+
+    executor: Literal["lepton"] = "lepton"
+    resource_shape: str
+    node_group: str | None = None
+    nodes: tuple[str, ...] = ()
+    shared_memory_size: Mebibytes = 8192
+    """No cpu.* shape has the 64 GiB that GPU jobs ask for."""
+    mounts: tuple[LeptonMount, ...] = ()
+    image_pull_secrets: tuple[str, ...] = ()
+    ttl_seconds_after_finished: int | None = None
+    visibility: Literal["public", "private"] = "private"
+    priority_class: str | None = None
+    can_be_preempted: bool | None = None
+    can_preempt: bool | None = None
+    reservation_id: str | None = None
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(shared_memory_mib=self.shared_memory_size)
+
+
+class DGXCloudPVC(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    path: str
+
+
+class DGXCloudProfile(_Cloud):
+    """A training workload of DGX Cloud (Run:ai), without GPUs."""
+
+    executor: Literal["dgxcloud"] = "dgxcloud"
+    base_url: str
+    project: str
+    client_id: str | None = None
+    client_secret_name: VariableName = "DGXC_CLIENT_SECRET"
+    """NAME of the variable with the application's secret."""
+    pvcs: tuple[DGXCloudPVC, ...] = ()
+    cpus: float = Field(default=8, gt=0)
+    memory: Mebibytes = 32768
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(self.cpus, self.memory)
+
+
+Profile = Annotated[
+    LocalProfile | DockerProfile | SlurmProfile | LeptonProfile | DGXCloudProfile, Field(discriminator="executor")
+]
+BACKENDS: dict[str, type[_Profile]] = {
+    model.model_fields["executor"].default: model for model in get_args(get_args(Profile)[0])
+}
+_ADAPTER: TypeAdapter[Profile] = TypeAdapter(Profile)
+
+
+def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
+    """`place` is what messages call it: `[slurm_eval_direct] of /home/me/env.toml`."""
+    executor = data.get("executor")
+    if executor not in BACKENDS:
+        guess = nearest(str(executor), BACKENDS)
+        raise ProfileError(f"{place}: executor {executor!r} is not one of {', '.join(BACKENDS)}.{guess}")
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        problems = _problems(error.errors(), BACKENDS[executor])
+        raise ProfileError(f"{place}: {'; '.join(problems)}.") from None
+
+
+def _problems(errors: list[ErrorDetails], model: type[_Profile]) -> Iterator[str]:
+    for error in errors:
+        path = [str(part) for part in error["loc"][1:] if part != "[key]"]
+        if error["type"] == "extra_forbidden" and len(path) == 1:
+            yield f"unknown key {path[0]!r}{nearest(path[0], model.model_fields) or _known(model)}"
+        else:
+            yield f"{'.'.join(path)}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def _known(model: type[_Profile]) -> str:
+    return f", known are {', '.join(sorted(model.model_fields))}"
