@@ -15,7 +15,7 @@ from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.run import Evaluation, Settings
 from nemo_evaluator.environments.registry import import_file, resolve
 from nemo_evaluator.errors import RunFailed, UsageError
-from nemo_evaluator.models import AdaptiveLimiter, ModelClient, RetryPolicy
+from nemo_evaluator.models import AdaptiveLimiter, Dialects, ModelClient, RetryPolicy
 from nemo_evaluator.results.write import write_all
 from nemo_evaluator.solvers import ChatSolver, CompletionSolver, Solver
 from nemo_evaluator.solvers.base import as_solver
@@ -37,6 +37,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What the clients of a suite know together."""
+
+    limiters: Mapping[str, AdaptiveLimiter]
+    """By service."""
+    dialects: Dialects
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     entry: Entry
     bundle: dict[str, Any]
@@ -45,8 +54,8 @@ class Outcome:
 
 async def prepare(config: EvalConfig, output_dir: Path) -> list[Entry]:
     """Load every dataset and make every client; nothing is asked or written. Raises UsageError for what cannot run."""
-    limiters = _limiters(config)
-    solvers = [_solver(config, benchmark, limiters) for benchmark in config.benchmarks]
+    shared = Shared(_limiters(config), Dialects())
+    solvers = [_solver(config, benchmark, shared) for benchmark in config.benchmarks]
     environments = [resolve(benchmark.name, benchmark.params) for benchmark in config.benchmarks]
     evaluations = await asyncio.gather(
         *(
@@ -122,18 +131,20 @@ def _limiters(config: EvalConfig) -> dict[str, AdaptiveLimiter]:
     return {name: limiters[host] for name, host in hosts.items()}
 
 
-def _solver(config: EvalConfig, benchmark: Benchmark, limiters: Mapping[str, AdaptiveLimiter]) -> Solver:
+def _solver(config: EvalConfig, benchmark: Benchmark, shared: Shared) -> Solver:
     name = benchmark.solver.service
     if name is None:
         assert isinstance(benchmark.solver, CustomSolver)
         return _custom(benchmark.solver, None)
-    client = _client(config, benchmark, config.services[name], limiters[name])
+    client = _client(config, benchmark, config.services[name], shared.limiters[name], shared.dialects)
     if isinstance(benchmark.solver, CustomSolver):
         return _custom(benchmark.solver, client)
     return SOLVERS[config.services[name].protocol](client, benchmark.solver.system_prompt)
 
 
-def _client(config: EvalConfig, benchmark: Benchmark, service: ApiService, limiter: AdaptiveLimiter) -> ModelClient:
+def _client(
+    config: EvalConfig, benchmark: Benchmark, service: ApiService, limiter: AdaptiveLimiter, dialects: Dialects
+) -> ModelClient:
     generation, proxy = effective_generation(config, benchmark), service.proxy
     return ModelClient(
         service.url,
@@ -144,6 +155,7 @@ def _client(config: EvalConfig, benchmark: Benchmark, service: ApiService, limit
         max_concurrent=benchmark.max_concurrent,
         retry=RetryPolicy.bounded(proxy.max_retries, benchmark.timeout),
         limiter=limiter,
+        dialects=dialects,
         extra_body=proxy.extra_body,
         extra_headers=proxy.extra_headers,
         ca_bundle=service.ca_bundle,
@@ -165,6 +177,8 @@ def _load(class_path: str) -> Any:
     place, separator, name = class_path.rpartition(":" if ":" in class_path else ".")
     if not separator:
         raise UsageError(f"class_path {class_path!r} names no class: write pkg.module:Class or path.py:Class.")
+    if place.endswith(".py") and not Path(place).is_file():
+        raise UsageError(f"class_path {class_path!r} names no file: there is no {Path(place).absolute()}.")
     try:
         module = import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
         return getattr(module, name)

@@ -183,8 +183,17 @@ async def test_services_at_one_address_share_one_limit(tmp_path):
     assert [outcome.entry.label for outcome in outcomes] == ["tiny_arithmetic", "tiny_choice"]
 
 
+async def test_what_an_endpoint_refuses_is_learned_once_for_the_suite(tmp_path):
+    """EC-13."""
+    async with FakeServer(refuses=("max_tokens",), answer="Answer: 42") as server:
+        document = config(server.url, {"generation": {"max_tokens": 9}}, {"max_problems": 20})
+        document["benchmarks"].append(document["benchmarks"][0] | {"name": "tiny_choice"})
+        await run(tmp_path, document)
+    assert server.count == 41 and sum("max_completion_tokens" in body for body in server.bodies) == 40
+
+
 async def test_one_benchmark_that_fails_does_not_end_the_others(tmp_path):
-    async with FakeServer(Behaviour(status=404, when=When(prompt="wheels"))) as server:
+    async with FakeServer(Behaviour(status=404, when=When(prompt="letter of the right choice"))) as server:
         document = config(server.url, benchmark={"max_problems": 20})
         document["benchmarks"].append(document["benchmarks"][0] | {"name": "tiny_choice"})
         arithmetic, choice = await run(tmp_path, document)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from nemo_evaluator.models.payload import Dialect
 
-SCOUT_SECONDS = 0.1
+SCOUT_SECONDS = 1.0
 """How long the others wait: a refusal is quick, an answer may be slow."""
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from nemo_evaluator.errors import UsageError
 from nemo_evaluator.models.network import proxy_for, raise_open_files, tls_context
 from nemo_evaluator.models.retry import AttemptFailed
+from nemo_evaluator.models.wire import Wire
 
 READ_BUFFER_BYTES = 1 << 20
 """aiohttp's 64 kB makes a 5 MB answer stop and start eighty times."""
@@ -49,16 +51,19 @@ class StaleConnection(AttemptFailed):
     """A kept-alive socket that the server had closed before the request reached it: nobody has worked on that."""
 
 
-class Socket:
-    """Whether the exchange of this task had to open a connection of its own."""
+class Exchange:
+    """How far the exchange of a task has come."""
 
-    __slots__ = ("is_fresh",)
+    __slots__ = ("has_begun", "is_fresh")
 
     def __init__(self) -> None:
         self.is_fresh = False
+        """It had to open a connection of its own."""
+        self.has_begun = False
+        """The reply has."""
 
 
-_current: ContextVar[Socket] = ContextVar("current_exchange")
+_current: ContextVar[Exchange] = ContextVar("current_exchange")
 
 
 class Transport:
@@ -75,29 +80,32 @@ class Transport:
         self._timeouts = timeouts
         self._ca_bundle = ca_bundle
         self._environ = environ
+        self._proxies: dict[str, str | None] = {}
         self._limits = aiohttp.ClientTimeout(
-            total=timeouts.total, connect=timeouts.connect, sock_connect=timeouts.connect, sock_read=timeouts.first_byte
+            total=None, connect=timeouts.connect, sock_connect=timeouts.connect, sock_read=timeouts.first_byte
         )
+        self._connector: aiohttp.TCPConnector | None = None
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._targets: dict[str, tuple[URL, str | None]] = {}
+        self._wires: dict[tuple[str, str], Wire] = {}
         self.connections_opened = 0
 
     def open(self, connections: int, url: str) -> int:
         """Makes the pool for this event loop; returns how many connections it really holds."""
         room = raise_open_files(connections)
-        connector = aiohttp.TCPConnector(
+        self._connector = aiohttp.TCPConnector(
             limit=room,
             ssl=tls_context(self._ca_bundle, self._environ) if url.startswith("https:") else True,
             socket_factory=self._open_socket,
         )
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=self._connector,
             headers=self._headers,
             timeout=self._limits,
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=READ_BUFFER_BYTES,
         )
+        self._wires = {}
         self._loop = asyncio.get_running_loop()
         return room
 
@@ -111,33 +119,37 @@ class Transport:
             await session.close()
 
     async def exchange(self, method: str, url: str, body: bytes | None = None) -> Exchanged:
-        assert self._session is not None
-        target, proxy = self._targets.get(url) or self._resolve(url)
-        current = Socket()
+        current = Exchange()
         _current.set(current)
-        reply: aiohttp.ClientResponse | None = None
         try:
-            data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY_BYTES else body
-            reply = await self._session.request(method, target, data=data, allow_redirects=False, proxy=proxy)
-            if (connection := reply.connection) is not None:
-                self._limit_idling(connection)
+            async with asyncio.timeout(self._timeouts.total):
+                if proxy := self._proxy(url):
+                    return await self._by_proxy(method, url, body, proxy, current)
+                return await (self._wires.get((method, url)) or self._wire(method, url)).exchange(body, current)
+        except (TimeoutError, aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise self._failure(error, current) from error
+
+    def _proxy(self, url: str) -> str | None:
+        if url not in self._proxies:
+            self._proxies[url] = proxy_for(url, self._environ)
+        return self._proxies[url]
+
+    def _wire(self, method: str, url: str) -> Wire:
+        assert self._connector is not None
+        idle = self._timeouts.idle
+        wire = Wire(self._connector, method, URL(url), self._headers, self._limits, idle, READ_BUFFER_BYTES)
+        return self._wires.setdefault((method, url), wire)
+
+    async def _by_proxy(self, method: str, url: str, body: bytes | None, proxy: str, current: Exchange) -> Exchanged:
+        """The long way, through a session: it knows how to speak to proxies."""
+        assert self._session is not None
+        data = io.BytesIO(body) if body is not None and len(body) > LARGE_BODY_BYTES else body
+        async with self._session.request(method, URL(url), data=data, allow_redirects=False, proxy=proxy) as reply:
+            current.has_begun = True
+            if reply.connection is not None and reply.connection.protocol is not None:
+                reply.connection.protocol.read_timeout = self._timeouts.idle
+                reply.connection.protocol.start_timeout()
             return reply.status, reply.headers, await reply.read()
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise self._failure(error, current, reply) from error
-        except asyncio.CancelledError:
-            if reply is not None:
-                reply.close()
-            raise
-
-    def _resolve(self, url: str) -> tuple[URL, str | None]:
-        self._targets[url] = URL(url), proxy_for(url, self._environ)
-        return self._targets[url]
-
-    def _limit_idling(self, connection: aiohttp.connector.Connection) -> None:
-        """aiohttp knows one read timeout: it was the first byte's until now, and is the idle one for the rest."""
-        if (protocol := connection.protocol) is not None:
-            protocol.read_timeout = self._timeouts.idle
-            protocol.start_timeout()
 
     def _open_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
         """Runs in the task (or a child of it) whose request found no idle connection; no other public hook does."""
@@ -146,17 +158,19 @@ class Transport:
         family, kind, protocol, _, _ = address
         return socket.socket(family=family, type=kind, proto=protocol)
 
-    def _failure(self, error: Exception, current: Socket, reply: aiohttp.ClientResponse | None) -> AttemptFailed:
+    def _failure(self, error: Exception, current: Exchange) -> AttemptFailed:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             hint = "name the authority's bundle in ca_bundle or SSL_CERT_FILE"
             return AttemptFailed("connection", f"certificate not trusted: {error.certificate_error}; {hint}")
         if isinstance(error, TimeoutError):
-            return AttemptFailed("timeout", self._which_timeout(error, reply), is_transient=True)
+            return AttemptFailed("timeout", self._which_timeout(error, current), is_transient=True)
         if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
             return AttemptFailed("connection", f"not a URL that can be asked: {error}")
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return AttemptFailed("connection", f"the proxy refused: HTTP {error.status} {error.message}")
-        if reply is not None:
+        if isinstance(error, HttpProcessingError):
+            return AttemptFailed("bad_reply", f"the reply is not HTTP ({error.message})", is_transient=True)
+        if current.has_begun:
             return AttemptFailed(
                 "connection", f"the connection broke in the middle of a reply ({error})", is_transient=True
             )
@@ -171,12 +185,12 @@ class Transport:
             "connection", f"the server closed the connection without a reply ({error})", is_transient=True
         )
 
-    def _which_timeout(self, error: Exception, reply: aiohttp.ClientResponse | None) -> str:
+    def _which_timeout(self, error: Exception, current: Exchange) -> str:
         limits = self._timeouts
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return f"no connection within {limits.connect or limits.total:g} s"
         if isinstance(error, aiohttp.SocketTimeoutError):
-            if reply is None:
+            if not current.has_begun:
                 return f"the reply did not begin within {limits.first_byte:g} s"
             return f"the reply stopped in the middle for {limits.idle:g} s"
         return f"no complete reply within {limits.total:g} s"

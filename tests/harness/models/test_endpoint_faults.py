@@ -228,7 +228,7 @@ async def test_ec13_many_stop_strings_are_learned_and_still_all_applied(client_o
 
 
 async def test_ec13_a_slow_first_answer_does_not_hold_the_others(client_of):
-    async with FakeServer(Behaviour(delay=0.5)) as server, client_of(server, max_tokens=9) as client:
+    async with FakeServer(Behaviour(delay=2.5)) as server, client_of(server, max_tokens=9) as client:
         await outcomes(client, ["a", "b", "c"])
     assert server.peak_in_flight == 3
 
