@@ -1,0 +1,1 @@
+"""Container images by name and digest, without a container engine."""
