@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CHUNK = 1 << 18
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
@@ -78,6 +79,7 @@ class FakeRegistry:
     def __init__(self, tls: ssl.SSLContext | None = None, **rules: Any) -> None:
         self.rules = Rules(**rules)
         self.requests: list[Call] = []
+        self.bytes_sent = 0
         self.blobs: dict[str, bytes] = {}
         self.manifests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self.tokens: dict[str, int] = {}
@@ -248,10 +250,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            try:
-                self.wfile.write(body)
-            except ConnectionError:  # the client had enough
-                self.close_connection = True
+            self.send_body(body)
+
+    def send_body(self, body: bytes) -> None:
+        try:
+            for start in range(0, len(body), CHUNK):
+                self.fake.bytes_sent += self.wfile.write(body[start : start + CHUNK])
+        except ConnectionError:  # the client had enough
+            self.close_connection = True
 
 
 def layer(files: Mapping[str, str | bytes], compress: Any = gzip.compress) -> bytes:
