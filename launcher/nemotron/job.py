@@ -47,6 +47,8 @@ class Job:
     """Names of further variables; their values are looked up when the job is started."""
     resources: Resources = Resources()
     mounts: tuple[Mount, ...] = ()
+    rebuilds_squash: bool = False
+    """Make the .sqsh of the image anew, where the backend uses one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from nemotron.errors import ProfileError, nearest
@@ -53,12 +53,21 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class _Profile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     env_vars: dict[VariableName, Text] = {}
     """Variables for the job, also seen when the suite is resolved; empty ones count as unset."""
     container_image: str | None = None
     """For other steps that share the profile; an evaluation runs in the image its suite selects."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a path here means nothing there."""
+        return True
+
+    @property
+    def runs_images(self) -> bool:
+        return True
 
     @property
     def platform_secrets(self) -> Mapping[str, str]:
@@ -100,6 +109,14 @@ class LocalProfile(_Forwarding):
     python: str | None = None
     """Interpreter of the environment that has the harness; its folder comes first in PATH. Default: this one."""
 
+    @property
+    def is_remote(self) -> bool:
+        return False
+
+    @property
+    def runs_images(self) -> bool:
+        return False
+
 
 class DockerProfile(_Forwarding):
     """A container of the local engine; podman's socket works too."""
@@ -114,6 +131,10 @@ class DockerProfile(_Forwarding):
     memory: Mebibytes | None = None
     shared_memory: Mebibytes | None = None
     time: Seconds | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        return False
 
     @property
     def resources(self) -> Resources:
@@ -156,6 +177,10 @@ class SlurmProfile(_Forwarding):
     @property
     def is_here(self) -> bool:
         return self.host is None or self.host in LOOPBACK
+
+    @property
+    def runs_images(self) -> bool:
+        return self.runtime != "none"
 
     @property
     def resources(self) -> Resources:
@@ -244,7 +269,6 @@ Profile = Annotated[
 BACKENDS: dict[str, type[_Profile]] = {
     model.model_fields["executor"].default: model for model in get_args(get_args(Profile)[0])
 }
-_ADAPTER: TypeAdapter[Profile] = TypeAdapter(Profile)
 
 
 def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
@@ -254,7 +278,7 @@ def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
         guess = nearest(str(executor), BACKENDS)
         raise ProfileError(f"{place}: executor {executor!r} is not one of {', '.join(BACKENDS)}.{guess}")
     try:
-        return _ADAPTER.validate_python(data)
+        return cast(Profile, BACKENDS[executor].model_validate(data))
     except ValidationError as error:
         problems = _problems(error.errors(), BACKENDS[executor])
         raise ProfileError(f"{place}: {'; '.join(problems)}.") from None
@@ -262,7 +286,7 @@ def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
 
 def _problems(errors: list[ErrorDetails], model: type[_Profile]) -> Iterator[str]:
     for error in errors:
-        path = [str(part) for part in error["loc"][1:] if part != "[key]"]
+        path = [str(part) for part in error["loc"] if part != "[key]"]
         if error["type"] == "extra_forbidden" and len(path) == 1:
             yield f"unknown key {path[0]!r}{nearest(path[0], model.model_fields) or _known(model)}"
         else:

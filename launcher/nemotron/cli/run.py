@@ -1,0 +1,80 @@
+"""`nemotron steps run`."""
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from nemotron.catalog import Step, find_step
+from nemotron.env_file import LOCAL, find_profile
+from nemotron.errors import UsageError
+from nemotron.launch import compile_step, describe, run_attached, submit, write
+from nemotron.request import CompiledJob, GeneratedFile, Request
+
+
+@click.command("run")
+@click.argument("step_id", metavar="ID")
+@click.option("-c", "--config", help="A suite by name, or the path of a YAML file.")
+@click.option("-t", "--task", "tasks", multiple=True, help="Run exactly this task; can be given again.")
+@click.option("-r", "--run", "attached", metavar="PROFILE", help="Run under a profile of env.toml and wait for it.")
+@click.option("-b", "--batch", "detached", metavar="PROFILE", help="Submit under a profile of env.toml and return.")
+@click.option("-d", "--dry-run", is_flag=True, help="Compile the job, print it, submit nothing.")
+@click.option("--force-squash", is_flag=True, help="Rebuild the .sqsh of the image, where the backend uses one.")
+@click.argument("overrides", metavar="[KEY=VALUE]...", nargs=-1)
+def run_step(
+    step_id: str,
+    config: str | None,
+    tasks: tuple[str, ...],
+    attached: str | None,
+    detached: str | None,
+    dry_run: bool,
+    force_squash: bool,
+    overrides: tuple[str, ...],
+) -> None:
+    """Run a step. Without -r and -b: on this machine, and wait for it."""
+    if attached and detached:
+        raise UsageError("--run and --batch exclude each other: attached or detached?")
+    step = find_step(step_id)
+    now, folder = datetime.now(UTC), Path.cwd()
+    name = attached or detached
+    request = Request(
+        config=config or step.default_config,
+        profile=find_profile(name, os.environ, folder) if name else LOCAL,
+        folder=folder,
+        now=now,
+        environ=dict(os.environ),
+        tasks=tuple(dict.fromkeys(tasks)),
+        overrides=overrides,
+        rebuilds_squash=force_squash,
+    )
+    match compile_step(step, request):
+        case GeneratedFile() as generated:
+            _write(generated, step, name, dry_run)
+        case CompiledJob() as compiled:
+            _start(compiled, request, is_detached=detached is not None, dry_run=dry_run)
+
+
+def _write(generated: GeneratedFile, step: Step, profile_name: str | None, dry_run: bool) -> None:
+    if profile_name is not None:
+        raise UsageError(f"{step.id} runs here, without a profile: leave --run and --batch out.")
+    if dry_run:
+        click.echo(generated.text, nl=False)
+        return
+    write(generated)
+    click.echo(f"Wrote {generated.path}. {generated.next_step}")
+
+
+def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_run: bool) -> None:
+    if dry_run:
+        click.echo(json.dumps(describe(compiled), indent=2))
+    elif is_detached:
+        record = submit(compiled, request.profile.name, request.now)
+        click.echo(f"Submitted job {record.id} ({record.submission.backend} {record.submission.job_id}).")
+        click.echo(f"  results: {record.output_dir}")
+        for command in ("status", "logs -f", "wait", "cancel"):
+            click.echo(f"  nemotron jobs {command} {record.id}")
+    else:
+        sys.exit(run_attached(compiled))

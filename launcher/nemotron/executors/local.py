@@ -1,0 +1,117 @@
+"""A child process of this machine's environment."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nemotron.errors import UsageError
+from nemotron.executors.base import Staged, stage
+from nemotron.executors.processes import signal_process, started
+from nemotron.executors.supervise import EXIT_CODE, run_to_end
+from nemotron.home import home
+from nemotron.job import Job, JobState, Phase, Submission
+from nemotron.profiles import LocalProfile
+from nemotron.secrets import values_of, without_secrets
+
+LOG = "job.log"
+CLAIM = ".nemotron-eval.lock"
+STARTING_SECONDS = 10.0
+"""A job that has neither begun nor refused after so long is left to itself."""
+
+
+class LocalExecutor:
+    def __init__(self, profile: LocalProfile, environ: Mapping[str, str]) -> None:
+        self._profile, self._environ = profile, environ
+
+    def run(self, job: Job) -> int:
+        with tempfile.TemporaryDirectory(prefix="nemotron-") as folder:
+            command = self._command(stage(job, Path(folder)))
+            return run_to_end(command, self._job_environ(job))
+
+    def submit(self, job: Job) -> Submission:
+        folder = home(self._environ) / "local" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        command = self._command(stage(job, folder))
+        with (folder / LOG).open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "nemotron.executors.supervise", str(folder), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._job_environ(job),
+                start_new_session=True,
+            )
+        details = {"folder": str(folder), "started": started(child.pid) or ""}
+        _wait_for_start(child, folder, Path(job.output_dir))
+        return Submission("local", str(child.pid), details)
+
+    def state(self, submission: Submission) -> JobState:
+        record = Path(submission.details["folder"]) / EXIT_CODE
+        if record.exists():
+            return JobState.of_exit(int(record.read_text(encoding="utf-8")))
+        if started(int(submission.job_id)) == submission.details["started"]:
+            return JobState(Phase.RUNNING)
+        if record.exists():  # it ended between the two looks
+            return JobState.of_exit(int(record.read_text(encoding="utf-8")))
+        return JobState(Phase.FAILED, reason="killed without a word; resume=true goes on from what it finished")
+
+    def logs(self, submission: Submission, follow: bool) -> Iterator[str]:
+        with (Path(submission.details["folder"]) / LOG).open(encoding="utf-8", errors="replace") as file:
+            pending = ""
+            while True:
+                is_over = not follow or self.state(submission).phase.is_final
+                pending += file.read()
+                *lines, pending = pending.split("\n")
+                yield from lines
+                if is_over:
+                    break
+                time.sleep(0.2)
+            if pending:
+                yield pending
+
+    def cancel(self, submission: Submission) -> None:
+        signal_process(int(submission.job_id), submission.details["started"], signal.SIGTERM)
+
+    def _command(self, staged: Staged) -> list[str]:
+        return [self._python(), str(staged.runner), str(staged.plan)]
+
+    def _python(self) -> str:
+        given = self._profile.python
+        if given is None:
+            return sys.executable
+        found = shutil.which(Path(given).expanduser())
+        if found is None:
+            raise UsageError(
+                f"python = {given!r} of the profile is no interpreter: give the path of one that has the harness."
+            )
+        return str(Path(found).absolute())
+
+    def _job_environ(self, job: Job) -> dict[str, str]:
+        """What this user has, less the secrets that the job did not ask for."""
+        environ = without_secrets(self._environ) | dict(job.env) | values_of(job.secrets, self._environ)
+        commands = str(Path(self._python()).parent)
+        return environ | {"PATH": os.pathsep.join(filter(None, [commands, environ.get("PATH")]))}
+
+
+def _wait_for_start(child: subprocess.Popen[bytes], folder: Path, output_dir: Path) -> None:
+    """Until the runner has claimed its folder or has ended; a refusal belongs to whoever submits."""
+    deadline = time.monotonic() + STARTING_SECONDS
+    while time.monotonic() < deadline and not (output_dir / CLAIM).exists():
+        code = child.poll()
+        if code == 2:
+            raise UsageError(_last_line(folder / LOG))
+        if code is not None:
+            return
+        time.sleep(0.02)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+    return lines[-1].removeprefix("Error: ") if lines else f"the runner refused without a word, see {log}."
