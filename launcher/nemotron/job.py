@@ -81,11 +81,12 @@ class Phase(StrEnum):
 class JobState:
     phase: Phase
     exit_code: int | None = None
-    """Of the runner: 0 all ok, 1 a task failed, 2 refused, 75 stopped."""
+    """Of the runner: 0 all ok, 1 a task failed, 2 refused, 75 stopped, 130 stopped by Ctrl-C."""
     reason: str = ""
     """One line for a person, when there is more to say than the phase."""
 
     @classmethod
     def of_exit(cls, exit_code: int) -> "JobState":
-        phases = {0: Phase.COMPLETED, 75: Phase.STOPPED}
+        """143 is a SIGTERM that came before the runner listened."""
+        phases = {0: Phase.COMPLETED, 75: Phase.STOPPED, 130: Phase.STOPPED, 143: Phase.STOPPED}
         return cls(phases.get(exit_code, Phase.FAILED), exit_code)

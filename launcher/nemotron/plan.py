@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import Counter
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nemotron.errors import UsageError
-from nemotron.secrets import is_secret, is_secret_url, is_variable_name, redact_url
+from nemotron.secrets import is_secret, is_variable_name, redact_url
 from nemotron.suite import Suite, TaskConfig
 
 SCHEMA_VERSION = 1
@@ -26,6 +26,8 @@ SUBSETS = {
 GATED = {"gpqa": "HF_TOKEN", "hle": "HF_TOKEN"}
 """First words of tasks whose datasets are only given to accounts that accepted their terms -> what opens them."""
 
+PLAIN_URL = re.compile(r"https?://[^@?#]+")
+"""Any other URL may hold credentials, and goes to the job as a secret."""
 _PINNED = re.compile(r"@sha256:[0-9a-f]{64}$")
 
 
@@ -114,7 +116,7 @@ def _model(suite: Suite, place: Place) -> tuple[dict[str, Any], dict[str, str]]:
         )
     _check_endpoint(endpoint.url, endpoint.type)
     _check_key_name(endpoint.api_key_name, place)
-    hides_url = is_secret_url(endpoint.url)
+    hides_url = not PLAIN_URL.fullmatch(endpoint.url)
     model = {
         "id": endpoint.model_id,
         "endpoint_url": None if hides_url else endpoint.url,
@@ -184,10 +186,9 @@ def _image(suite: Suite, place: Place) -> str | None:
 def _tasks(suite: Suite) -> Iterator[TaskConfig]:
     """Filters are the list of tasks, exactly; what the suite says of them applies where it has them."""
     known = {task.name: task for task in suite.evaluation.tasks}
-    repeated = [name for name, times in Counter(task.name for task in suite.evaluation.tasks).items() if times > 1]
-    if repeated:
-        raise UsageError(f"Task {repeated[0]!r} is listed twice, and both would write to one folder: remove one.")
-    names = dict.fromkeys(known if suite.task_filters is None else suite.task_filters)
+    listed = [task.name for task in suite.evaluation.tasks]
+    names = listed if suite.task_filters is None else list(dict.fromkeys(suite.task_filters))
+    _check_distinct(names)
     if not names:
         raise UsageError("No tasks: name them with -t TASK, or list them under evaluation.tasks.")
     for name in names:
@@ -195,9 +196,19 @@ def _tasks(suite: Suite) -> Iterator[TaskConfig]:
         yield known.get(name) or TaskConfig(name=name)
 
 
+def _check_distinct(names: list[str]) -> None:
+    """Also on storage that does not tell capitals apart."""
+    folders: dict[str, str] = {}
+    for name in names:
+        earlier = folders.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        if earlier is not name or names.count(name) > 1:
+            raise UsageError(f"Tasks {earlier!r} and {name!r} would write to one folder: remove one.")
+
+
 def _check_task_name(name: str) -> None:
     """It becomes a folder and a word of a command line."""
-    if not name.strip() or name in (".", "..") or re.search(r"[/\\\x00-\x1f]", name) or name.startswith("-"):
+    is_word = name.isprintable() and name == name.strip() and not name.startswith("-")
+    if name in ("", ".", "..") or not is_word or "/" in name or "\\" in name:
         raise UsageError(
             f"{name!r} cannot be a task: it names a folder, so it has no separators; `nemo-evaluator ls` lists tasks."
         )

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -13,13 +14,12 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 def build_runner() -> bytes:
     """A zip application; equal sources make equal bytes."""
-    folder = _job_side() / "direct"
+    package = _job_side()
+    contents: dict[str, str] = json.loads((package / "direct" / "pack.json").read_text(encoding="utf-8"))
     archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        _add(file, "__main__.py", (folder / "__main__.py").read_bytes())
-        _add(file, f"{PACKAGE}/__init__.py", b"")  # a regular package, which wins over the one an image may hold
-        for path in sorted(folder.rglob("*.py")):
-            _add(file, f"{PACKAGE}/direct/{path.relative_to(folder).as_posix()}", path.read_bytes())
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, source in sorted(contents.items()):
+            _add(file, name, (package / source).read_bytes())
     return archive.getvalue()
 
 

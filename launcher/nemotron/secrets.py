@@ -8,7 +8,9 @@ MASK = "***"
 SHORTEST_SECRET = 5
 """A shorter value is in half of all words."""
 
-_SECRET_NAME = re.compile(r"(^|_)(TOKEN|KEY|APIKEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|_KEY|_KEY_ID|CREDENTIALS?|_JWT|_AUTH_SOCK)$", re.IGNORECASE
+)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

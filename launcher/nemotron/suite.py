@@ -21,6 +21,7 @@ def _as_text(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_as_text)]
+Positive = Annotated[int, Field(gt=0)] | Annotated[float, Field(gt=0)]
 OptionalText = Annotated[str | None, BeforeValidator(_as_text), BeforeValidator(_null)]
 
 
@@ -32,9 +33,10 @@ class Params(_Section):
     """Unset values are left out of the harness's command."""
 
     task: OptionalText = None
-    limit_samples: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_null)] = None
+    limit_samples: Annotated[Positive | None, BeforeValidator(_null)] = None
+    """The first N of each task; below 1 a share of it."""
     parallelism: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_null)] = None
-    request_timeout: Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_null)] = None
+    request_timeout: Annotated[Positive | None, BeforeValidator(_null)] = None
     max_retries: Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_null)] = None
     temperature: Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_null)] = None
     top_p: Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_null)] = None

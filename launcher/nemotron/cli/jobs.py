@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -44,8 +45,8 @@ def status(job_id: str | None, as_json: bool) -> None:
     click.echo(f"{record.id}  {record.name}  {row['phase']}{reason}\n  results: {record.output_dir}")
     for task in record.tasks:
         click.echo(f"  {task}: {record.summary.get(task, 'not finished')}")
-    for key, value in record.progress.items():
-        click.echo(f"  {key}: {value if not isinstance(value, dict | list) else json.dumps(value)}")
+    if record.progress:
+        click.echo(_in_words(record.progress))
 
 
 @jobs.command("logs")
@@ -83,6 +84,25 @@ def wait(job_ids: tuple[str, ...], timeout: float | None) -> None:
     if not all(state.phase.is_final for state in states.values()):
         sys.exit(124)
     sys.exit(worst([exit_code_of(record, states[record.id]) for record in records]))
+
+
+def _in_words(progress: Mapping[str, Any]) -> str:
+    """`  now gsm8k (2 of 3): 120 of 1319 samples, 35.2 requests/s, 0 errors, 34 s left`, as far as it is known."""
+    if progress["task"] is None:
+        return (
+            f"  {progress['state']}: {progress['tasks_done']} of {progress['tasks_total']} tasks, {progress['updated']}"
+        )
+    samples, total, rate, left = (
+        progress[key] for key in ("samples_done", "samples_total", "requests_per_second", "eta_seconds")
+    )
+    facts = [
+        f"{samples} of {total or '?'} samples" if samples is not None else "",
+        f"{rate:.1f} requests/s" if rate is not None else "",
+        f"{progress['errors']} errors",
+        f"{left:.0f} s left" if left is not None else "",
+    ]
+    number = progress["tasks_done"] + 1
+    return f"  now {progress['task']} ({number} of {progress['tasks_total']}): {', '.join(filter(None, facts))}"
 
 
 def _row(record: Record) -> dict[str, Any]:

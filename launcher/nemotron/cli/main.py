@@ -39,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except LauncherError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        click.echo(f"Error: {error.filename or 'input/output'}: {error.strerror or error}.", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

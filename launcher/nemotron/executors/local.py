@@ -15,7 +15,7 @@ from pathlib import Path
 from nemotron.errors import UsageError
 from nemotron.executors.base import Staged, stage
 from nemotron.executors.processes import signal_process, started
-from nemotron.executors.supervise import EXIT_CODE, run_to_end
+from nemotron.supervise import EXIT_CODE, run_to_end
 from nemotron.home import home
 from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import LocalProfile
@@ -23,6 +23,9 @@ from nemotron.secrets import values_of, without_secrets
 
 LOG = "job.log"
 CLAIM = ".nemotron-eval.lock"
+MARK = "error: "
+"""Begins what the runner says of a refusal."""
+REFUSED = 2
 STARTING_SECONDS = 10.0
 """A job that has neither begun nor refused after so long is left to itself."""
 
@@ -41,7 +44,7 @@ class LocalExecutor:
         command = self._command(stage(job, folder))
         with (folder / LOG).open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "nemotron.executors.supervise", str(folder), *command],
+                [sys.executable, "-m", "nemotron.supervise", str(folder), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -49,7 +52,10 @@ class LocalExecutor:
                 start_new_session=True,
             )
         details = {"folder": str(folder), "started": started(child.pid) or ""}
-        _wait_for_start(child, folder, Path(job.output_dir))
+        if _refuses(child, Path(job.output_dir)):
+            refusal = _refusal(folder / LOG)
+            shutil.rmtree(folder)
+            raise UsageError(refusal)
         return Submission("local", str(child.pid), details)
 
     def state(self, submission: Submission) -> JobState:
@@ -100,18 +106,17 @@ class LocalExecutor:
         return environ | {"PATH": os.pathsep.join(filter(None, [commands, environ.get("PATH")]))}
 
 
-def _wait_for_start(child: subprocess.Popen[bytes], folder: Path, output_dir: Path) -> None:
-    """Until the runner has claimed its folder or has ended; a refusal belongs to whoever submits."""
+def _refuses(child: subprocess.Popen[bytes], output_dir: Path) -> bool:
+    """Known when the runner has claimed its folder or has ended; a refusal belongs to whoever submits."""
     deadline = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < deadline and not (output_dir / CLAIM).exists():
-        code = child.poll()
-        if code == 2:
-            raise UsageError(_last_line(folder / LOG))
-        if code is not None:
-            return
+        if (code := child.poll()) is not None:
+            return code == REFUSED
         time.sleep(0.02)
+    return False
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
-    return lines[-1].removeprefix("Error: ") if lines else f"the runner refused without a word, see {log}."
+def _refusal(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    return "\n".join(said) or f"The runner refused without a word: see {log}."

@@ -1,4 +1,4 @@
-"""`python -m nemotron.executors.supervise FOLDER COMMAND…`: run it to its end and write down how it ended.
+"""`python -m nemotron.supervise FOLDER COMMAND…`: run it to its end and write down how it ended.
 
 The submitting command is gone by then, and the exit code of a process is only told to its parent.
 """
@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,24 +17,23 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> int:
-    """In a session of its own, so that it gets one signal from here and none from the terminal besides.
+    """The child's exit code, or a shell's 128 + n when a signal ended it.
 
-    Whatever asks us to stop reaches it as SIGTERM, which the runner answers with a summary. A shell's 128 + n when a
-    signal ended it.
+    It has a session of its own: a signal reaches it once, from here, and not from the terminal besides.
     """
     children: list[subprocess.Popen[bytes]] = []
-    asked = threading.Event()
+    asked: list[int] = []
 
-    def stop(*_: object) -> None:
-        asked.set()
+    def stop(number: int, _: object) -> None:
+        asked.append(number)
         for child in children:
-            child.terminate()
+            child.send_signal(number)
 
     earlier = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environ, start_new_session=True))
-        if asked.is_set():
-            children[0].terminate()
+        for number in asked[:1]:  # it came before there was a child
+            children[0].send_signal(number)
         code = children[0].wait()
     finally:
         for number, handler in earlier.items():
