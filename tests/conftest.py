@@ -6,6 +6,8 @@ import tempfile
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.nel"]
+
 settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 

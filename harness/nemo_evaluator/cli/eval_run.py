@@ -1,5 +1,6 @@
 """`nel eval run`."""
 
+import json
 import logging
 import os
 import sys
@@ -27,6 +28,7 @@ from nemo_evaluator.config.quick import Flags
 from nemo_evaluator.config.secrets import masked
 from nemo_evaluator.engine.journal import Existing
 from nemo_evaluator.errors import UsageError
+from nemo_evaluator.results.write import replacing
 
 SNAPSHOT = "full_config.yaml"
 
@@ -48,6 +50,7 @@ SNAPSHOT = "full_config.yaml"
 @click.option("--resume", is_flag=True, help="Resume partially completed suite.")
 @click.option("--overwrite", is_flag=True, help="Replace results in the output directory.")
 @click.option("--override", "-O", "overrides", multiple=True, metavar="KEY=VALUE", help="Dot-path config override.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome for programs, and nothing else, on stdout.")
 @click.option("--verbose", "-v", is_flag=True, help="Enable verbose logging.")
 def run(
     config_file: Path | None,
@@ -57,6 +60,7 @@ def run(
     resume: bool,
     overwrite: bool,
     overrides: tuple[str, ...],
+    as_json: bool,
     verbose: bool,
     **flags: Any,
 ) -> None:
@@ -77,7 +81,7 @@ def run(
         start_in_background(record)
         return
     existing: Existing = "resume" if resume else "overwrite" if overwrite else "refuse"
-    sys.exit(loop.run(_run(loaded, record, existing)))
+    sys.exit(loop.run(_run(loaded, record, existing, as_json)))
 
 
 async def _show_plan(loaded: Loaded, output_dir: Path) -> None:
@@ -85,7 +89,7 @@ async def _show_plan(loaded: Loaded, output_dir: Path) -> None:
         click.echo(line)
 
 
-async def _run(loaded: Loaded, record: RunRecord, existing: Existing) -> int:
+async def _run(loaded: Loaded, record: RunRecord, existing: Existing, as_json: bool) -> int:
     """The exit code: 0 all completed, 1 one failed, 128 + signal when stopped."""
     stop = StopOnSignal()
     entries = await suite.prepare(loaded.config, record.folder)
@@ -94,21 +98,26 @@ async def _run(loaded: Loaded, record: RunRecord, existing: Existing) -> int:
     record.save()
     _write_snapshot(loaded, record.folder, existing)
     try:
-        outcomes = await _run_watched(loaded.config, entries, existing, stop)
+        outcomes = await _run_watched(loaded.config, entries, existing, stop, as_json)
     finally:
         record.ended()
     return stop.exit_code or max(_exit_code(outcome) for outcome in outcomes)
 
 
 async def _run_watched(
-    config: EvalConfig, entries: list[suite.Entry], existing: Existing, stop: StopOnSignal
+    config: EvalConfig, entries: list[suite.Entry], existing: Existing, stop: StopOnSignal, as_json: bool
 ) -> list[suite.Outcome]:
+    """Results are shown as benchmarks end; below the bars, and as JSON, when all have."""
     for entry in entries:
-        click.echo(f"{entry.label}: {len(entry.evaluation.plan):,} samples, asking {entry.evaluation.solver.endpoint}")
+        samples, url = len(entry.evaluation.plan), entry.evaluation.solver.endpoint
+        click.echo(f"{entry.label}: {samples:,} samples, asking {url or 'a custom solver'}", err=as_json)
     tallies = {entry.label: Tally(entry.label, entry.folder) for entry in entries}
     async with Board(list(tallies.values()), config.output.progress_interval, sys.stderr) as board:
-        outcomes = await suite.run(entries, existing, tallies, stop.requested, _nothing if board.is_live else _show)
-    if board.is_live:
+        at_once = _nothing if as_json or board.is_live else _show
+        outcomes = await suite.run(entries, existing, tallies, stop.requested, at_once)
+    if as_json:
+        click.echo(json.dumps([_as_data(outcome) for outcome in outcomes], indent=2))
+    elif board.is_live:
         for outcome in outcomes:
             _show(outcome)
     return outcomes
@@ -122,7 +131,20 @@ def _show(outcome: suite.Outcome) -> None:
 
 
 def _nothing(outcome: suite.Outcome) -> None:
-    """Bars are on the screen: results are shown below them, at the end."""
+    """Results are shown at the end."""
+
+
+def _as_data(outcome: suite.Outcome) -> dict[str, Any]:
+    bundle = outcome.bundle
+    scores = {name: score for name, score in bundle["benchmark"]["scores"].items() if "value" in score}
+    return {
+        "benchmark": outcome.entry.label,
+        "status": bundle["status"],
+        "reason": bundle["reason"],
+        "scores": scores,
+        "states": bundle["benchmark"]["states"],
+        "bundle": str(outcome.path),
+    }
 
 
 def _exit_code(outcome: suite.Outcome) -> int:
@@ -135,4 +157,5 @@ def _write_snapshot(loaded: Loaded, folder: Path, existing: Existing) -> None:
     if existing == "resume" and path.exists():
         return
     header = f"# nel {nemo_evaluator.__version__}, {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}\n"
-    path.write_text(header + yaml.safe_dump(masked(loaded.composed), sort_keys=False, allow_unicode=True))
+    with replacing(path) as file:
+        file.write((header + yaml.safe_dump(masked(loaded.composed), sort_keys=False, allow_unicode=True)).encode())

@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except EvaluationError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except OSError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,13 @@
 import json
 import os
+import pty
 import re
 import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import yaml
@@ -300,6 +305,44 @@ def test_progress_is_plain_lines_where_there_is_no_terminal(nel, quick, server):
         r"tiny_arithmetic: \d+/60  score \d\.\d+  errors 0  [\d.]+/s  eta \d+ s", lines[0]
     )
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_json_is_all_there_is_on_stdout(nel, suite):
+    """7.7 item 89."""
+    outcomes = json.loads(nel("eval", "run", str(suite), "--json").stdout)
+    assert [outcome["benchmark"] for outcome in outcomes] == ["tiny_arithmetic", "tiny_choice"]
+    assert outcomes[0]["status"] == "completed" and outcomes[0]["states"] == {"scored": 6}
+    assert Path(outcomes[0]["bundle"]).exists() and outcomes[0]["scores"]["mean_reward"]["n"] == 6
+
+
+def test_bars_are_drawn_on_a_terminal(nel, quick, server):
+    server.control(behaviours=[{"delay": 0.1}, {"status": 400, "when": {"numbers": [3]}}])
+    flags = ["-O", "benchmarks[0].max_concurrent=4", "--max-error-rate", "0.5"]
+    shown = in_a_terminal(nel, "eval", "run", *quick, *flags)
+    assert "━" in shown and "60/60" in shown and "1 errors" in shown and re.search(r"score 0\.\d{3}", shown)
+    assert shown.rstrip().splitlines()[-1].strip().endswith(".json")
+
+
+def in_a_terminal(nel, *arguments):
+    """What `nel` writes when it talks to a person."""
+    master, slave = pty.openpty()
+    environ = nel.environ | {"TERM": "xterm-256color", "COLUMNS": "140"}
+    command = [sys.executable, "-m", "nemo_evaluator.cli.main", *arguments]
+    with subprocess.Popen(command, cwd=nel.folder, env=environ, stdin=slave, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        written = b""
+        with suppress(OSError):  # how Linux says that the other end has closed
+            while piece := os.read(master, 65536):
+                written += piece
+    os.close(master)
+    assert process.returncode == 0
+    return written.decode()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(nel, quick):
+    (nel.folder / "taken").write_text("a file")
+    done = nel("eval", "run", *quick, "-o", "taken", code=1)
+    assert "taken" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_custom_solver_is_the_users_class(nel, suite, server):
