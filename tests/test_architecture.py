@@ -21,13 +21,17 @@ MAY_IMPORT = {
     "models": NOUNS,
     "config": NOUNS,
     "demo": NOUNS,
+    "direct": set(),  # it also runs where nothing else of ours does
     "environments": NOUNS | {"scoring"},
     "benchmarks": NOUNS | {"environments", "scoring"},
     "solvers": NOUNS | {"models"},
     "results": NOUNS | {"metrics"},
     "engine": NOUNS | {"environments", "solvers", "models", "results"},
     "suite": NOUNS | {"config", "engine", "environments", "solvers", "models", "results"},
-    "cli": NOUNS | {"suite", "config", "engine", "environments", "solvers", "models", "results"},
+    "api": NOUNS,
+    "proxy": NOUNS | {"config", "models", "results"},
+    "frameworks": NOUNS | {"api", "proxy", "suite", "config", "engine", "environments", "models", "results"},
+    "cli": NOUNS | {"frameworks", "suite", "config", "engine", "environments", "solvers", "models", "results"},
 }
 
 PUBLIC = {
