@@ -88,3 +88,14 @@ class StepRecord:
     verify_ms: float = 0.0
     total_ms: float = 0.0
     model_error: str | None = None
+    state: str = ""
+    """scored, truncated, empty or error:<kind>."""
+    timestamp: str = ""
+    """ISO 8601, of the answer."""
+    messages: list[dict[str, Any]] | None = None
+    system_prompt: str | None = None
+    """The one that really went out."""
+    seed_metadata: dict[str, Any] = field(default_factory=dict)
+    failure_category: str | None = None
+    retries: int = 0
+    trajectory: list[dict[str, Any]] | None = None
