@@ -1,8 +1,8 @@
 """Step + config + profile -> job -> executor: the one place they meet."""
 
 import importlib
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -19,6 +19,19 @@ def compile_step(step: Step, request: Request) -> CompiledJob | GeneratedFile:
     """Everything that can be refused is refused here; nothing is created."""
     module = cast(StepModule, importlib.import_module(step.module))
     return module.compile_step(request)
+
+
+def check_backend(compiled: CompiledJob) -> None:
+    """Raises UsageError where there is no way to submit."""
+    executor_for(compiled.profile, compiled.environ)
+
+
+def ready(compiled: CompiledJob, warn: Callable[[str], None]) -> CompiledJob:
+    """What must be asked of others before a job starts; what `-d` leaves out."""
+    if compiled.job.image is None:
+        return compiled
+    pinning = importlib.import_module("nemotron.pinning")  # httpx is a third of a second that a local job is spared
+    return replace(compiled, job=pinning.pinned(compiled.job, compiled.environ, warn))
 
 
 def run_attached(compiled: CompiledJob) -> int:

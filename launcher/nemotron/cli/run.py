@@ -11,7 +11,7 @@ import click
 from nemotron.catalog import Step, find_step
 from nemotron.env_file import LOCAL, find_profile
 from nemotron.errors import UsageError
-from nemotron.launch import compile_step, describe, run_attached, submit, write
+from nemotron.launch import check_backend, compile_step, describe, ready, run_attached, submit, write
 from nemotron.request import CompiledJob, GeneratedFile, Request
 
 
@@ -70,7 +70,10 @@ def _write(generated: GeneratedFile, step: Step, profile_name: str | None, dry_r
 def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_run: bool) -> None:
     if dry_run:
         click.echo(json.dumps(describe(compiled), indent=2))
-    elif is_detached:
+        return
+    check_backend(compiled)
+    compiled = ready(compiled, warn=lambda line: click.echo(f"Warning: {line}", err=True))
+    if is_detached:
         record = submit(compiled, request.profile.name, request.now)
         click.echo(f"Submitted job {record.id} ({record.submission.backend} {record.submission.job_id}).")
         click.echo(f"  results: {record.output_dir}")

@@ -15,11 +15,11 @@ from pathlib import Path
 from nemotron.errors import UsageError
 from nemotron.executors.base import Staged, stage
 from nemotron.executors.processes import signal_process, started
-from nemotron.supervise import EXIT_CODE, run_to_end
 from nemotron.home import home
 from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import LocalProfile
 from nemotron.secrets import values_of, without_secrets
+from nemotron.supervise import EXIT_CODE, run_to_end
 
 LOG = "job.log"
 CLAIM = ".nemotron-eval.lock"

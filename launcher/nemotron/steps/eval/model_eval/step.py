@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nemotron.config import compose_suite
 from nemotron.errors import UsageError
+from nemotron.images.reference import parse_image
 from nemotron.job import Job
 from nemotron.plan import Place, Planned, build_plan
 from nemotron.profiles import Profile
@@ -27,6 +28,7 @@ def compile_step(request: Request) -> CompiledJob:
     env_vars = _env_vars(request, suite)
     place = _place(request, profile, env_vars, {**environ, **env_vars})
     planned = build_plan(suite, place, code=running_code(), created=request.now.isoformat(timespec="seconds"))
+    _check_image(planned, request)
     _check_platform_secrets(planned, profile, request.profile.place)
     return CompiledJob(_job(request, planned, profile, env_vars), profile, {**place.environ, **planned.revealed})
 
@@ -63,6 +65,12 @@ def _place(request: Request, profile: Profile, env_vars: Mapping[str, str], envi
         forwarded_secrets=profile.forwarded_secrets,
         platform_secrets=tuple(profile.platform_secrets),
     )
+
+
+def _check_image(planned: Planned, request: Request) -> None:
+    """Raises UsageError for what no tool would read."""
+    if (image := planned.plan["harness"]["image"]) is not None:
+        parse_image(image, request.folder)
 
 
 def _check_platform_secrets(planned: Planned, profile: Profile, place: str) -> None:
