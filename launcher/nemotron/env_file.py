@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ class NamedProfile:
     name: str
     place: str
     """`[name] of path`, for messages."""
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] = field(repr=False)
 
     @property
     def env_vars(self) -> dict[str, str]:

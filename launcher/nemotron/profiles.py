@@ -55,7 +55,7 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 class _Profile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    env_vars: dict[VariableName, Text] = {}
+    env_vars: dict[VariableName, Text] = Field(default={}, repr=False)
     """Variables for the job, also seen when the suite is resolved; empty ones count as unset."""
     container_image: str | None = None
     """For other steps that share the profile; an evaluation runs in the image its suite selects."""
