@@ -1,0 +1,1 @@
+"""What the wheels of other harnesses import from `nemo_evaluator`."""

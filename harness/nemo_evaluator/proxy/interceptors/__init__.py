@@ -1,0 +1,1 @@
+"""One file an interceptor, each with one class."""

@@ -1,0 +1,92 @@
+"""What passes between a harness and its endpoint."""
+
+import socket
+import time
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from tests.fakes.openai_server import Behaviour, FakeServer, When
+from tests.harness.proxy.worlds import KEY, harness
+
+
+async def test_requests_and_replies_pass_unchanged(tmp_path):
+    async with FakeServer(answer="plain") as server, harness(server, tmp_path) as client:
+        said = await client.ask("Why?", temperature=0.5, stop=["\n"])
+        sent = {"model": "m", "messages": [{"role": "user", "content": "Why?"}], "temperature": 0.5, "stop": ["\n"]}
+        assert (said.content, server.bodies) == ("plain", [sent])
+
+
+async def test_it_listens_on_loopback_only(tmp_path):
+    async with FakeServer() as server, harness(server, tmp_path) as client:
+        parts = urlsplit(client.proxy.url)
+        assert (parts.hostname, parts.path) == ("127.0.0.1", "/v1/chat/completions")
+        with socket.socket() as probe, pytest.raises(OSError):
+            probe.connect(("127.0.0.2", parts.port))
+
+
+@pytest.mark.parametrize("key", [None, "sk-somebody-else"])
+async def test_who_does_not_bring_the_key_is_turned_away(tmp_path, key):
+    async with FakeServer() as server, harness(server, tmp_path) as client:
+        said = await client.ask(key=key)
+        assert (said.status, server.count) == (401, 0)
+        assert KEY not in said.text
+
+
+async def test_the_endpoint_is_given_the_key(tmp_path):
+    async with FakeServer(api_key=KEY) as server, harness(server, tmp_path) as client:
+        assert (await client.ask()).status == 200
+
+
+async def test_a_passing_fault_is_asked_again(tmp_path):
+    fault = Behaviour(status=503, retry_after=0.01, when=When(first=1))
+    async with FakeServer(fault) as server, harness(server, tmp_path, max_retries=2) as client:
+        assert (await client.ask()).status == 200
+        assert server.count == 2
+
+
+async def test_a_refusal_is_passed_on_as_it_is_and_not_asked_again(tmp_path):
+    async with FakeServer(Behaviour(status=400)) as server, harness(server, tmp_path, max_retries=3) as client:
+        said = await client.ask()
+        assert (said.status, "message" in said.json["error"], server.count) == (400, True, 1)
+
+
+async def test_a_harness_is_told_how_long_to_wait(tmp_path):
+    async with FakeServer(Behaviour(status=429, retry_after=7)) as server, harness(server, tmp_path) as client:
+        said = await client.ask()
+        assert (said.status, said.headers["Retry-After"]) == (429, "7")
+
+
+async def test_an_endpoint_that_hangs_costs_one_timeout(tmp_path):
+    async with FakeServer(Behaviour(hang="headers")) as server, harness(server, tmp_path, patience=0.2) as client:
+        began = time.monotonic()
+        said = await client.ask()
+        assert said.status == 504
+        assert "no complete reply within 0.2 s" in said.json["error"]["message"]
+        assert time.monotonic() - began < 5
+
+
+async def test_an_endpoint_that_is_gone_is_a_bad_gateway(tmp_path):
+    async with FakeServer() as server, harness(server, tmp_path) as client:
+        await server.stop()
+        said = await client.ask()
+        assert (said.status, "cannot connect" in said.json["error"]["message"]) == (502, True)
+        await server.start()
+
+
+async def test_a_stream_passes_piece_by_piece(tmp_path):
+    pieces = [{"choices": [{"index": 0, "delta": {"content": word}}]} for word in ("one", "two")]
+    text = "".join(f"data: {orjson.dumps(piece).decode()}\n\n" for piece in pieces) + "data: [DONE]\n\n"
+    async with FakeServer(Behaviour(body=text)) as server, harness(server, tmp_path, use_caching=True) as client:
+        said = await client.ask(stream=True)
+        assert said.text == text
+        await client.ask(stream=True)
+        assert server.count == 2
+
+
+async def test_what_is_no_json_passes_too(tmp_path):
+    async with FakeServer() as server, harness(server, tmp_path, use_caching=True) as client:
+        url = client.proxy.url.replace("/chat/completions", "/models")
+        async with client.session.get(url, headers={"Authorization": f"Bearer {KEY}"}) as reply:
+            assert (reply.status, "data" in await reply.json()) == (200, True)
