@@ -75,8 +75,8 @@ def make_bundle(facts: RunFacts, records: Iterable[dict[str, Any]], sdk_version:
 def _status(facts: RunFacts) -> tuple[str, str | None]:
     if facts.failure:
         return "failed", facts.failure
-    if facts.is_interrupted:
-        left = facts.states["not_asked"] + facts.states["answered"]
+    left = facts.states["not_asked"] + facts.states["answered"]
+    if facts.is_interrupted and left:
         return "interrupted", f"stopped with {left} of {facts.states.total()} samples open: go on with --resume"
     errors = Counter({state: n for state, n in facts.states.items() if state.startswith("error:")})
     if errors.total() > facts.max_error_rate * facts.states.total():

@@ -49,6 +49,11 @@ async def test_a_stopped_run_leaves_a_partial_bundle_that_says_so(tmp_path):
     assert bundle["benchmark"]["scores"]["mean_reward"]["value"] == 1.0
 
 
+async def test_a_stop_that_comes_after_the_last_sample_interrupts_nothing(tmp_path):
+    bundle = await run_part(Doubles(5), Calculator(), tmp_path, 5, max_concurrent=1)
+    assert bundle["status"] == "completed"
+
+
 async def test_resume_asks_only_what_is_missing(tmp_path):
     first, second = Calculator(delay=0.005), Calculator()
     await run_part(Doubles(50), first, tmp_path, 10, max_concurrent=2)
