@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for the `nemo-evaluator` command of a harness image: the same arguments, the same kind of output and files.
+"""A stand-in for the `nemo-evaluator` command of a harness image: same arguments, same kind of output and files.
 
 Standard library only: tests copy it under that name into a folder on PATH, with the interpreter under test. What it
 does beyond succeeding is said in FAKE_HARNESS, JSON of task -> list of steps, carried out in order:
@@ -79,9 +79,9 @@ def answer(count, folder, _):
         cache.seek(0)
         known = len(cache.readlines())
         for number in range(known, count):
-            cache.write("answer %d\n" % number)
+            cache.write(f"answer {number}\n")
             cache.flush()
-            print("asked %d" % number, flush=True)
+            print(f"asked {number}", flush=True)
             time.sleep(0.02)
 
 
@@ -100,9 +100,9 @@ def ask(text, _, arguments):
 
 
 def sleeper(seconds, session):
-    code = "import time; time.sleep(%f)" % seconds
+    code = f"import time; time.sleep({seconds})"
     child = subprocess.Popen([sys.executable, "-c", code], start_new_session=session)
-    print("child %d" % child.pid, flush=True)
+    print(f"child {child.pid}", flush=True)
 
 
 STEPS = {
