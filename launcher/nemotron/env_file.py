@@ -3,37 +3,15 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nemotron.config import interpolate
 from nemotron.errors import ProfileError, nearest, unknown
-from nemotron.profiles import Profile, parse_profile
+from nemotron.profiles import NamedProfile
 from nemotron.secrets import is_secret_name
 
 NAME, VARIABLE = "env.toml", "NEMOTRON_ENV_FILE"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedProfile:
-    """A table of env.toml with everything it extends, before the settings of a run are laid over it."""
-
-    name: str
-    place: str
-    """`[name] of path`, for messages."""
-    data: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def env_vars(self) -> dict[str, str]:
-        """Those that are not empty."""
-        return {name: str(value) for name, value in self.data.get("env_vars", {}).items() if str(value)}
-
-    def with_settings(self, settings: Mapping[str, Any]) -> Profile:
-        return parse_profile({**self.data, **settings}, self.place)
-
-
-LOCAL = NamedProfile("local", "this machine", {"executor": "local"})
 
 
 def find_profile(name: str, environ: Mapping[str, str], folder: Path) -> NamedProfile:

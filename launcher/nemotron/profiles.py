@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -271,6 +272,27 @@ BACKENDS: dict[str, type[_Profile]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class NamedProfile:
+    """A table of env.toml with everything it extends, before the settings of a run are laid over it."""
+
+    name: str
+    place: str
+    """`[name] of path`, for messages."""
+    data: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def env_vars(self) -> dict[str, str]:
+        """Those that are not empty."""
+        return {name: str(value) for name, value in self.data.get("env_vars", {}).items() if str(value)}
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Profile:
+        return parse_profile({**self.data, **settings}, self.place)
+
+
+LOCAL = NamedProfile("local", "this machine", {"executor": "local"})
+
+
 def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
     """`place` is what messages call it: `[slurm_eval_direct] of /home/me/env.toml`."""
     executor = data.get("executor")
@@ -281,17 +303,18 @@ def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
         return cast(Profile, BACKENDS[executor].model_validate(data))
     except ValidationError as error:
         problems = _problems(error.errors(), BACKENDS[executor])
-        raise ProfileError(f"{place}: {'; '.join(problems)}.") from None
+        raise ProfileError(f"{place}: {'; '.join(problems)}") from None
 
 
 def _problems(errors: list[ErrorDetails], model: type[_Profile]) -> Iterator[str]:
     for error in errors:
         path = [str(part) for part in error["loc"] if part != "[key]"]
         if error["type"] == "extra_forbidden" and len(path) == 1:
-            yield f"unknown key {path[0]!r}{nearest(path[0], model.model_fields) or _known(model)}"
+            yield f"unknown key {path[0]!r}{_instead(path[0], model)}"
         else:
             yield f"{'.'.join(path)}: {error['msg'].removeprefix('Value error, ')}"
 
 
-def _known(model: type[_Profile]) -> str:
-    return f", known are {', '.join(sorted(model.model_fields))}"
+def _instead(key: str, model: type[_Profile]) -> str:
+    guess = nearest(key, model.model_fields)
+    return f".{guess}" if guess else f", known are {', '.join(sorted(model.model_fields))}"

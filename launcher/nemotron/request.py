@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from nemotron.env_file import NamedProfile
 from nemotron.job import Job
-from nemotron.profiles import Profile
+from nemotron.profiles import NamedProfile, Profile
 
 
 @dataclass(frozen=True, slots=True)

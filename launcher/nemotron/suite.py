@@ -137,7 +137,7 @@ def parse_suite(data: Mapping[str, Any], name: str) -> Suite:
     try:
         return Suite.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{name}: {'; '.join(_problems(error.errors()))}.") from None
+        raise UsageError(f"{name}: {'; '.join(_problems(error.errors()))}") from None
 
 
 def _problems(errors: list[ErrorDetails]) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _problems(errors: list[ErrorDetails]) -> Iterator[str]:
             guess = nearest(key, Params.model_fields)
             yield f"{parent} has no {key!r}.{guess} Arguments of one harness go under extra: {parent}.extra.{key}"
         else:
-            yield f"unknown key {path!r}{nearest(key, _known(error['loc'][:-1]))}"
+            yield f"unknown key {path!r}.{nearest(key, _known(error['loc'][:-1]))}"
 
 
 def _known(path: tuple[int | str, ...]) -> list[str]:

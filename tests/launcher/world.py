@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nemotron.env_file import LOCAL, NamedProfile
+from nemotron.profiles import LOCAL, NamedProfile
 from nemotron.request import CompiledJob, Request
 from nemotron.steps.eval.model_eval.step import compile_step
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from nemotron.catalog import Step, find_step
-from nemotron.env_file import LOCAL, find_profile
+from nemotron.env_file import find_profile
 from nemotron.errors import UsageError
 from nemotron.launch import check_backend, compile_step, describe, ready, run_attached, submit, write
+from nemotron.profiles import LOCAL
 from nemotron.request import CompiledJob, GeneratedFile, Request
 
 

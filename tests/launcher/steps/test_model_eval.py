@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from nemotron.env_file import NamedProfile
 from nemotron.errors import UsageError
+from nemotron.profiles import NamedProfile
 from nemotron.steps.eval.model_eval.step import job_name
 from tests.launcher.world import ADAPTER, DOCKER, PARAMS, SLURM, TOKEN, compiled, params, plan
 
