@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -33,6 +34,12 @@ def hub() -> str:
 def model_url() -> str:
     """URL of the small real model, with /v1."""
     return _testbed("NEL_TEST_MODEL", "model")
+
+
+@pytest.fixture(scope="session")
+def harness_bin() -> Path:
+    """Folder with the commands of the published harness."""
+    return Path(_testbed("NEL_TEST_HARNESS", "harness"))
 
 
 def _testbed(variable: str, part: str) -> str:

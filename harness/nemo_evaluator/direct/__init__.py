@@ -2,5 +2,8 @@
 this project does not build.
 
     python -m nemo_evaluator.direct plan.json
-    python runner.pyz plan.json                  the zip application of the files that pack.json lists
+    python runner.pyz plan.json                  the zip application
+
+To build the application without importing anything: pack.json lists its files, name in the archive -> path in the
+folder of the package nemo_evaluator. `zipapp.create_archive` of a folder with those files needs no further argument.
 """

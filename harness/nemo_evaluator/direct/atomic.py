@@ -16,7 +16,7 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.tmp")  # one writer: it has the claim
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)

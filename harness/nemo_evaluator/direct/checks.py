@@ -21,6 +21,8 @@ OWN_FILES = {
     "summary.dry-run.json",
     ".nemotron-eval.lock",
 }
+BESIDE_A_CHAIN = {"interceptors", "mode", "discovery", "post_eval_hooks", "endpoint_type", "log_failed_requests"}
+"""What an adapter takes together with a list of interceptors; switches such as use_caching it then refuses."""
 FREE_TO_CHANGE = {"parallelism", "request_timeout", "max_retries"}
 """Between the parts of one run: they say how fast, not what."""
 
@@ -39,6 +41,7 @@ def check_plan(plan: Plan, url: str) -> None:
     for task in plan.tasks:
         _check_name(task.name)
         _check_params(task)
+        _check_adapter(task)
     _check_distinct([task.name for task in plan.tasks])
 
 
@@ -83,6 +86,16 @@ def _check_params(task: Task) -> None:
         )
     if not isinstance(task.params.get("extra", {}), dict):
         raise Refused(f"Task {task.name}: params.extra is {task.params['extra']!r}, a mapping is needed.")
+
+
+def _check_adapter(task: Task) -> None:
+    given = {key for key, value in task.adapter_config.items() if value is not None}
+    mixed = sorted(given - BESIDE_A_CHAIN)
+    if mixed and task.adapter_config.get("interceptors"):
+        raise Refused(
+            f"Task {task.name}: adapter_config holds interceptors and {', '.join(mixed)}; the adapter takes either a "
+            "chain or switches: set these to null and configure the interceptors instead."
+        )
 
 
 def _check_distinct(names: list[str]) -> None:

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -128,10 +129,15 @@ class Claim:
 
     def _beat(self) -> None:
         while not self._released.wait(self._period):
-            try:
+            if self._is_lost():
+                os.kill(os.getpid(), signal.SIGTERM)  # what we write from here on would spoil the successor's
+                return
+            with suppress(StorageFailed):  # a full disk is reported by the files that matter
                 self._renew()
-            except StorageFailed:
-                continue  # a full disk is reported by the files that matter
+
+    def _is_lost(self) -> bool:
+        """True when we were frozen for so long that somebody took the folder over. A missing lock is only renewed."""
+        return bool(read_json(self._path)) and not self._is_mine()
 
 
 def process_start(pid: int) -> str | None:

@@ -44,7 +44,7 @@ def build_command(plan: Plan, task: Task, executable: Path, url: str) -> Command
 def adapter_config(plan: Plan, task: Task) -> dict[str, Any]:
     """The adapter's settings with what follows from the place of the task and the type of the endpoint."""
     config = dict(task.adapter_config)
-    if config.get("output_dir") is None:
+    if config.get("output_dir") is None and not config.get("interceptors"):
         config["output_dir"] = str(plan.folder(task) / "adapter")
     if config.get("endpoint_type") is None:
         config["endpoint_type"] = plan.model.endpoint_type

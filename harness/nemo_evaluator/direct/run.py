@@ -16,7 +16,7 @@ from nemo_evaluator.direct.claim import Claim, check_claim, job_id
 from nemo_evaluator.direct.command import RUN_CONFIG, Command, build_command
 from nemo_evaluator.direct.environment import check_secrets, child_environment, endpoint_url, secret_values, token
 from nemo_evaluator.direct.errors import Refused
-from nemo_evaluator.direct.masking import Masker, is_secret_url
+from nemo_evaluator.direct.masking import Masker, is_secret_url, redact_url
 from nemo_evaluator.direct.outcome import OK, read_summary, state_of, write_outcome
 from nemo_evaluator.direct.packages import installed_packages
 from nemo_evaluator.direct.plan import Plan, Task
@@ -116,6 +116,7 @@ def look_ahead(setting: Setting, environ: Mapping[str, str], stop: Stop, say: Ca
     findings = preflight(setting.plan, endpoint, setting.executable, setting.environ, stop.sleep, say)
     if findings:
         raise Refused(setting.masker.mask_text("\n".join(findings)))
+    say(f"preflight: ok, {redact_url(setting.url)} serves {setting.plan.model.id}")
 
 
 def make_output_dir(folder: Path) -> None:

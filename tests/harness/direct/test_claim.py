@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 
 import pytest
@@ -46,6 +47,23 @@ def test_one_that_was_taken_over_is_not_removed_by_its_old_owner(tmp_path):
     with Claim(tmp_path, None, resume=False):
         (tmp_path / LOCK).write_text(json.dumps({"pid": 1, "pid_started": "1", "machine": "node7"}))
     assert json.loads((tmp_path / LOCK).read_text())["pid"] == 1
+
+
+def test_who_was_taken_over_while_frozen_stops(tmp_path):
+    told = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    successor = json.dumps({"pid": 1, "pid_started": "1", "machine": "node7"})
+    with Claim(tmp_path, None, resume=False, heartbeat_seconds=0.05):
+        (tmp_path / LOCK).write_text(successor)
+        wait_for(lambda: told)
+    signal.signal(signal.SIGTERM, before)
+    assert (tmp_path / LOCK).read_text() == successor
+
+
+def test_a_lock_that_somebody_removed_comes_back(tmp_path):
+    with Claim(tmp_path, None, resume=False, heartbeat_seconds=0.05):
+        (tmp_path / LOCK).unlink()
+        wait_for((tmp_path / LOCK).exists)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])

@@ -1,11 +1,12 @@
 """A task as a command line, and the YAML that carries what a command line would spoil."""
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nemo_evaluator.direct.command import build_command, to_yaml
-from nemo_evaluator.direct.plan import parse_plan
+from nemo_evaluator.direct.plan import PARAMS, parse_plan
 from tests.harness.direct.world import URL, plan_document, task_document
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)))
@@ -56,6 +57,31 @@ def test_the_whole_command():
         "target.api_endpoint.adapter_config.output_dir=/results/gsm8k/adapter,"
         "target.api_endpoint.adapter_config.endpoint_type=completions",
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    {
+        "task": "mmlu_prox_de",
+        "limit_samples": 7,
+        "parallelism": 3,
+        "request_timeout": 60,
+        "max_retries": 2,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_new_tokens": 64,
+    }.items(),
+)
+def test_every_parameter_reaches_the_harness(key, value):
+    assert overrides(command_of({key: value}))[f"config.params.{key}"] == value
+    assert {key} < set(PARAMS)
+
+
+def test_a_chain_of_interceptors_is_left_as_it_is():
+    chain = {"interceptors": [{"name": "endpoint", "config": {}}]}
+    command = command_of({}, chain)
+    sent = yaml.safe_load(command.run_config)["target"]["api_endpoint"]["adapter_config"]
+    assert sent == chain and "adapter_config.output_dir" not in " ".join(command.argv)
 
 
 def test_an_endpoint_without_authentication_gets_no_key_name():

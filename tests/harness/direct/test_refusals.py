@@ -115,6 +115,12 @@ def test_a_params_key_that_belongs_under_extra(environ, output):
     assert "num_fewshot" in message and "params.extra" in message
 
 
+def test_interceptors_and_switches_of_the_adapter_together(environ, output):
+    adapter = {"interceptors": [{"name": "endpoint"}], "use_caching": True, "endpoint_type": "chat", "output_dir": None}
+    message = refusal(environ, output, task_document("gsm8k", {}, adapter), dry_run=True)
+    assert "interceptors and use_caching;" in message and "null" in message
+
+
 def test_an_output_folder_that_is_relative(environ, tmp_path):
     with pytest.raises(Refused, match="relative"):
         prepare(parse_plan(plan_document("results")), environ)

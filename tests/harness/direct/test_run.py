@@ -312,6 +312,24 @@ def test_only_one_task_of_a_slurm_step_runs_the_evaluation(world):
     assert not world.output.exists()
 
 
+def test_what_the_preflight_finds_ends_the_run_before_anything_is_touched(world):
+    world.run()
+    (world.output / "gsm8k/mark").write_text("kept")
+    done = world.run("mmlu_prox_completions", "gsm8k", preflight=True, overwrite=True, model={"endpoint_url": NOWHERE})
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 2 and all(line.startswith("error: ") for line in done.err.splitlines())
+    assert (world.output / "gsm8k/mark").read_text() == "kept" and world.summary() == {"gsm8k": "ok"}
+
+
+def test_told_to_stop_while_it_waits_for_the_endpoint_it_has_begun_nothing(world):
+    process = world.start(preflight=True)  # nobody listens at that address
+    assert b"not ready yet" in process.stdout.readline()
+    process.terminate()
+    assert finish(process).code == 75
+    assert not world.output.exists()
+
+
+NOWHERE = "http://none.invalid/v1/completions"
 SLURM = {"SLURM_JOB_ID": "42"}
 
 
