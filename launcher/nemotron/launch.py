@@ -26,12 +26,16 @@ def check_backend(compiled: CompiledJob) -> None:
     executor_for(compiled.profile, compiled.environ)
 
 
-def ready(compiled: CompiledJob, warn: Callable[[str], None]) -> CompiledJob:
-    """What must be asked of others before a job starts; what `-d` leaves out."""
-    if compiled.job.image is None:
+def ready(compiled: CompiledJob, warn: Callable[[str], None], *, is_attached: bool) -> CompiledJob:
+    """What must be asked of others before a job starts; what `-d` leaves out.
+
+    An attached job on this machine asks the endpoint itself, from here, in the next second.
+    """
+    if is_attached and compiled.job.image is None and not compiled.profile.is_remote:
         return compiled
-    pinning = importlib.import_module("nemotron.pinning")  # httpx is a third of a second that a local job is spared
-    return replace(compiled, job=pinning.pinned(compiled.job, compiled.environ, warn))
+    readiness = importlib.import_module("nemotron.readiness")  # httpx: a third of a second, which that job is spared
+    job = readiness.made_ready(compiled.job, compiled.environ, warn, is_remote=compiled.profile.is_remote)
+    return replace(compiled, job=job)
 
 
 def run_attached(compiled: CompiledJob) -> int:

@@ -73,7 +73,7 @@ def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_ru
         click.echo(json.dumps(describe(compiled), indent=2))
         return
     check_backend(compiled)
-    compiled = ready(compiled, warn=lambda line: click.echo(f"Warning: {line}", err=True))
+    compiled = ready(compiled, lambda line: click.echo(f"Warning: {line}", err=True), is_attached=not is_detached)
     if is_detached:
         record = submit(compiled, request.profile.name, request.now)
         click.echo(f"Submitted job {record.id} ({record.submission.backend} {record.submission.job_id}).")
