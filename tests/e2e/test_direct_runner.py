@@ -5,13 +5,15 @@ import json
 import os
 import signal
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.openai_server import Behaviour, FakeServer
-from tests.harness.direct.world import build_runner, plan_document, task_document, validate, wait_for
+from tests.harness.direct.world import World, build_runner, plan_document, task_document, validate, wait_for
 
+PREFLIGHT_REQUESTS = 1
 CANARY = "sk-not-a-real-key-canary-000000"
 PARAMS = {
     "limit_samples": 3,
@@ -118,4 +120,17 @@ async def test_a_secret_url_reaches_the_endpoint_and_no_file(job):
     assert not [path for path in job.files() if b"not-a-real-secret" in path.read_bytes()]
 
 
-PREFLIGHT_REQUESTS = 1
+@pytest.mark.model
+async def test_a_real_server_that_ignores_echo_is_found_out_and_serves_the_rest(tmp_path, model_url):
+    world = World(tmp_path)
+    model = {"endpoint_url": f"{model_url}/completions", "id": served_model(model_url), "api_key_name": None}
+    asked = {"preflight": True, "model": model, "secrets": []}
+    found = await asyncio.to_thread(lambda: world.run("hellaswag", **asked))
+    assert found.code == 2 and "hellaswag would score chance" in found.err
+    fine = await asyncio.to_thread(lambda: world.run("gsm8k", behaviour={"gsm8k": [{"request": "2 + 2 ="}]}, **asked))
+    assert fine.code == 0 and "answer: " in world.log()
+
+
+def served_model(url):
+    with urllib.request.urlopen(f"{url}/models", timeout=30) as reply:
+        return json.load(reply)["data"][0]["id"]

@@ -73,7 +73,8 @@ class Claim:
         self._path = folder / NAME
         self._period = heartbeat_seconds
         self._lock = threading.Lock()
-        _end_orphan(read_json(self._path))
+        previous = read_json(self._path)
+        _end_orphan(previous)
         self._owner: dict[str, Any] = {
             "pid": os.getpid(),
             "pid_started": process_start(os.getpid()),
@@ -83,7 +84,7 @@ class Claim:
             "started": _now(),
             "child": None,
         }
-        self._take()
+        self._take(previous)
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._thread.start()
@@ -102,12 +103,13 @@ class Claim:
         if self._is_mine():
             self._path.unlink()
 
-    def _take(self) -> None:
+    def _take(self, previous: dict[str, Any]) -> None:
         """The lock appears with its content, or not at all; who comes second is refused."""
         draft = self._path.with_name(f"{NAME}.{os.getpid()}.tmp")
         write_json(draft, self._content())
         try:
-            self._path.unlink(missing_ok=True)  # its owner was found dead, stale, or to be this very job
+            if self._path.exists() and read_json(self._path) == previous:
+                self._path.unlink()  # its owner was found dead, stale, or to be this very job
             os.link(draft, self._path)
         except FileExistsError as error:
             raise Refused(f"{self._path.parent} was claimed by another run just now: wait for it.") from error

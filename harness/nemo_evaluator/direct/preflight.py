@@ -23,7 +23,13 @@ LOGPROB_TASK = re.compile(
     r"|lambada|milu_|global_mmlu)|mmlu_logits|(bbh|musr|gpqa)$"
 )
 FOR_CHAT = re.compile(r"_(chat|instruct)(_|$)")
-ALL_SUBSETS = {"mmlu_prox_completions", "mmlu_prox_chat", "global_mmlu", "global_mmlu_full"}
+ALL_SUBSETS = {
+    "mmlu_prox_completions": "mmlu_prox_en",
+    "mmlu_prox_chat": "mmlu_prox_en",
+    "global_mmlu": "global_mmlu_en",
+    "global_mmlu_full": "global_mmlu_full_en",
+}
+"""Families of tasks, with the name of one of each."""
 TASK_LINE = re.compile(r"^\s*\* (\S+)\s*$", re.MULTILINE)
 
 Sleep = Callable[[float], None]
@@ -53,8 +59,8 @@ def check_subsets(plan: Plan) -> list[str]:
     if plan.allow_all_subsets:
         return []
     return [
-        f"Task {task.name} without params.task runs every subset: some 350,000 requests; pin one with "
-        f"params.task={task.name}_<language>, or allow it with allow_all_subsets=true."
+        f"Task {task.name} without params.task runs every subset: some 350,000 requests; pin one, such as "
+        f"params.task={ALL_SUBSETS[task.name]}, or allow it with allow_all_subsets=true."
         for task in plan.tasks
         if task.name in ALL_SUBSETS and not task.params.get("task")
     ]

@@ -100,7 +100,7 @@ def was_restarted(output_dir: Path, job: str | None) -> bool:
 def describe(setting: Setting, say: Callable[[str], None]) -> int:
     """The dry run: what would be done, in files of their own beside whatever is there."""
     plan = setting.plan
-    plan.output_dir.mkdir(parents=True, exist_ok=True)
+    make_output_dir(plan.output_dir)
     commands = build_commands(setting, setting.url)
     write_manifest(setting, commands, plan.output_dir / "run_manifest.dry-run.json", {}, say)
     write_json(plan.output_dir / "summary.dry-run.json", {task.name: "dry-run" for task in plan.tasks})
@@ -134,6 +134,7 @@ def run_tasks(session: Session) -> int:
         commands = build_commands(setting, url)
         write_manifest(setting, commands, plan.output_dir / "run_manifest.json", carried, session.say)
         write_outcome(plan.output_dir, states, setting.masker)
+        session.progress.write("running")
         for task in plan.tasks:
             if not session.stop.is_requested and task.name not in states:
                 run_task(session, task, commands[task.name], states)
@@ -147,13 +148,12 @@ def begin_folder(setting: Setting, progress: Progress) -> tuple[dict[str, str], 
     plan = setting.plan
     states, carried = earlier_sessions(plan, setting.continues)
     if not setting.continues:
-        progress.write("starting")  # killed from here on, a restart of the job begins anew
+        progress.write("starting")  # killed before it says "running", the job begins anew when it is restarted
         write_outcome(plan.output_dir, states, setting.masker)
     for task in plan.tasks:
         if plan.overwrite and not setting.continues and plan.folder(task).exists():
             shutil.rmtree(plan.folder(task))
         plan.folder(task).mkdir(exist_ok=True)
-    progress.write("running")
     return states, carried
 
 

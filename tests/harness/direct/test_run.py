@@ -329,6 +329,13 @@ def test_told_to_stop_while_it_waits_for_the_endpoint_it_has_begun_nothing(world
     assert not world.output.exists()
 
 
+def test_of_many_that_start_at_once_one_runs(world):
+    processes = [world.start(behaviour={"gsm8k": [{"sleep": 3}]}) for _ in range(6)]
+    done = [finish(process) for process in processes]
+    assert sorted(each.code for each in done) == [0, 2, 2, 2, 2, 2]
+    assert world.summary() == {"gsm8k": "ok"} and len(world.calls()) == 1
+
+
 NOWHERE = "http://none.invalid/v1/completions"
 SLURM = {"SLURM_JOB_ID": "42"}
 
