@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 LOOPBACK = "127.0.0.1"
 LARGEST_REQUEST = 1 << 30
 """Bytes; images travel inside."""
+GRACE_SECONDS = 1.0
+"""For requests that are under way when the task has ended: nobody waits for their answers."""
 
 
 class Proxy:
@@ -62,7 +64,8 @@ class Proxy:
 
     async def __aenter__(self) -> Self:
         # the low-level server: no routes, no middlewares, a third less time a request
-        self._runner = web.ServerRunner(web.Server(self._handle, access_log=None))
+        server = web.Server(self._handle, request_factory=_request, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=GRACE_SECONDS)
         await self._runner.setup()
         site = web.TCPSite(self._runner, LOOPBACK, 0)
         await site.start()
@@ -125,7 +128,6 @@ class Proxy:
         if self._expected and not hmac.compare_digest(message.headers.get("Authorization", ""), self._expected):
             said = "the proxy lets only those pass who bring the endpoint's own key as `Authorization: Bearer KEY`"
             return _response(Reply.error(401, said))
-        message._client_max_size = LARGEST_REQUEST
         request = Request.read(message.method, message.path_qs, await message.read())
         reply = await self._ask(request)
         if reply.chunks is None:
@@ -144,6 +146,11 @@ def _store(folder: Path) -> AnswerStore:
         return AnswerStore(folder)
     except OSError as error:
         raise UsageError(f"caching_dir {folder} cannot be used: {error.strerror}. Name a folder to write to.") from None
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_REQUEST)
 
 
 def _response(reply: Reply) -> web.Response:

@@ -1,9 +1,11 @@
 """What passes between a harness and its endpoint."""
 
+import asyncio
 import socket
 import time
 from urllib.parse import urlsplit
 
+import aiohttp
 import orjson
 import pytest
 
@@ -90,3 +92,20 @@ async def test_what_is_no_json_passes_too(tmp_path):
         url = client.proxy.url.replace("/chat/completions", "/models")
         async with client.session.get(url, headers={"Authorization": f"Bearer {KEY}"}) as reply:
             assert (reply.status, "data" in await reply.json()) == (200, True)
+
+
+async def test_a_request_may_hold_images(tmp_path):
+    async with FakeServer() as server, harness(server, tmp_path) as client:
+        assert (await client.ask("x" * 5_000_000)).status == 200
+
+
+async def test_a_task_that_has_ended_does_not_wait_for_an_endpoint_that_hangs(tmp_path):
+    async with FakeServer(Behaviour(hang="headers")) as server:
+        began = time.monotonic()
+        async with harness(server, tmp_path, patience=60) as client:
+            asking = asyncio.create_task(client.ask())
+            while not server.count:
+                await asyncio.sleep(0.01)
+        assert time.monotonic() - began < 10
+        with pytest.raises(aiohttp.ClientError):
+            await asking

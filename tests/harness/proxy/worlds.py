@@ -1,6 +1,7 @@
 """A harness, the proxy and an endpoint: the first is the test, the last the fake server, both on real sockets."""
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -44,8 +45,9 @@ class Harness:
         self, question: str = "Why?", *, key: str | None = KEY, url: str | None = None, **payload: Any
     ) -> Said:
         body = {"model": "m", "messages": [{"role": "user", "content": question}], **payload}
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        async with self.session.post(url or self.proxy.url, json=body, headers=headers) as reply:
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        data = io.BytesIO(orjson.dumps(body))
+        async with self.session.post(url or self.proxy.url, data=data, headers=headers) as reply:
             return Said(reply.status, await reply.text(), dict(reply.headers))
 
     async def ask_all(self, questions: list[str], **payload: Any) -> list[Said]:
