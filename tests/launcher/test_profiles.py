@@ -148,3 +148,11 @@ class TestVariables:
 
     def test_a_placeholder_is_not_taken_for_a_value(self, env_toml):
         assert "account" in refusal("p", env_toml('[p]\nexecutor = "slurm"\naccount = "<account>"\n'))
+
+
+EXAMPLE = Path(__file__).parents[2] / "env.toml.example"
+
+
+@pytest.mark.parametrize("name", ["local", "docker", "slurm", "lepton", "dgxcloud"])
+def test_every_profile_of_the_example_validates(name):
+    assert find(name, Path("/"), NEMOTRON_ENV_FILE=str(EXAMPLE)).executor == name
