@@ -34,6 +34,17 @@ MAY_IMPORT = {
     "cli": NOUNS | {"frameworks", "suite", "config", "engine", "environments", "solvers", "models", "results"},
 }
 
+LAUNCHER_LAYERS = (
+    {"__init__", "bundled", "errors", "files", "home", "job", "secrets"},
+    {"catalog", "config", "images", "profiles", "runner", "scores", "suite", "supervise"},
+    {"endpoint", "env_file", "executors", "plan", "request"},
+    {"jobs", "preflight", "source"},
+    {"readiness", "steps"},
+    {"launch"},
+    {"cli"},
+)
+"""Each may import what stands above it."""
+
 PUBLIC = {
     "nemo_evaluator.environments": {
         "EvalEnvironment",
@@ -55,7 +66,21 @@ PUBLIC = {
     "nemo_evaluator.solvers": {"ChatSolver", "CompletionSolver", "SolveResult", "Solver"},
 }
 
-HEAVY = {"aiohttp", "datasets", "jinja2", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "yaml"}
+HEAVY = {
+    "aiohttp",
+    "docker",
+    "httpx",
+    "hydra",
+    "omegaconf",
+    "datasets",
+    "jinja2",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "scipy",
+    "yaml",
+}
 
 
 def modules(package: Path) -> list[Path]:
@@ -86,7 +111,23 @@ def test_imports_point_one_way(module):
     assert known <= MAY_IMPORT[member(module)] | {member(module)}
 
 
-@pytest.mark.parametrize("module", modules(HARNESS), ids=lambda path: str(path.relative_to(HARNESS)))
+def layer(name: str) -> int:
+    return next(number for number, names in enumerate(LAUNCHER_LAYERS) if name in names)
+
+
+@pytest.mark.parametrize("module", modules(LAUNCHER), ids=lambda path: str(path.relative_to(LAUNCHER)))
+def test_the_launchers_imports_point_one_way(module):
+    own = module.relative_to(LAUNCHER).parts[0].removesuffix(".py")
+    targets = {name.split(".")[1] for name in imports(module) if name.startswith("nemotron.")} - {own, "__version__"}
+    assert not [target for target in targets if layer(target) >= layer(own)]
+
+
+def test_only_one_module_knows_hydra():
+    users = [m.name for m in modules(LAUNCHER) if any(n.split(".")[0] in ("hydra", "omegaconf") for n in imports(m))]
+    assert users == ["config.py"]
+
+
+@pytest.mark.parametrize("module", modules(HARNESS) + modules(LAUNCHER), ids=lambda path: str(path.relative_to(ROOT)))
 def test_own_modules_are_imported_at_the_top(module):
     functions = [
         n for n in ast.walk(ast.parse(module.read_text())) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -107,10 +148,20 @@ def test_public_names_are_the_documented_ones(name):
     assert all(hasattr(module, public) for public in PUBLIC[name])
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["eval", "--help"], ["--version"]])
-def test_help_loads_nothing_heavy(arguments):
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("nemo_evaluator", ["--help"]),
+        ("nemo_evaluator", ["eval", "--help"]),
+        ("nemo_evaluator", ["--version"]),
+        ("nemotron", ["--help"]),
+        ("nemotron", ["steps", "--help"]),
+        ("nemotron", ["steps", "list"]),
+    ],
+)
+def test_help_loads_nothing_heavy(package, arguments):
     code = (
-        "import sys\nfrom nemo_evaluator.cli.main import main\n"
+        f"import sys\nfrom {package}.cli.main import main\n"
         f"try: main({arguments!r})\nfinally: print('LOADED', *{{m.split('.')[0] for m in sys.modules}})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -121,7 +172,7 @@ def test_help_loads_nothing_heavy(arguments):
 def test_no_function_is_a_novel():
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for path in modules(HARNESS)
+        for path in modules(HARNESS) + modules(LAUNCHER)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= 70
     ]
