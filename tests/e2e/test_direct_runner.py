@@ -99,7 +99,9 @@ async def test_a_stopped_task_goes_on_from_the_answers_it_has(job):
         out, _ = await reading
         assert process.returncode == 75, out.decode()
         assert job.read("summary.json") == {}
-        assert job.read("progress.json")["state"] == "stopped"
+        progress = job.read("progress.json")
+        assert (progress["state"], progress["task"], progress["samples_total"]) == ("stopped", "gsm8k", 40)
+        assert 0 < progress["samples_done"] < 40
         answered = server.count
         code, text = await job.run(server.url, many, resume=True)
     assert code == 0, text

@@ -37,7 +37,10 @@ def job_id(environ: Mapping[str, str]) -> str | None:
 
 def check_claim(folder: Path, job: str | None, resume: bool) -> None:
     """Raises Refused while somebody else may be writing here."""
-    owner = read_json(folder / NAME)
+    _judge(read_json(folder / NAME), folder, job, resume)
+
+
+def _judge(owner: Mapping[str, Any], folder: Path, job: str | None, resume: bool) -> None:
     if not owner:
         return
     who = f"process {owner.get('pid')} on {owner.get('host')}" + (f" (job {owner['job']})" if owner.get("job") else "")
@@ -69,11 +72,11 @@ class Claim:
     def __init__(
         self, folder: Path, job: str | None, resume: bool, heartbeat_seconds: float = HEARTBEAT_SECONDS
     ) -> None:
-        check_claim(folder, job, resume)
         self._path = folder / NAME
         self._period = heartbeat_seconds
         self._lock = threading.Lock()
         previous = read_json(self._path)
+        _judge(previous, folder, job, resume)
         _end_orphan(previous)
         self._owner: dict[str, Any] = {
             "pid": os.getpid(),

@@ -18,6 +18,8 @@ WANTED_BY_HARNESSES = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"}
 """They stay even when the plan does not name them: gated datasets, and harnesses that read only the latter."""
 SHORTEST_GUESS = 12
 """Of variables that only look like secrets, short values are more likely words such as `false`."""
+VISIBLE_BARS = {"TQDM_NCOLS": "100", "TQDM_NROWS": "40", "TQDM_MININTERVAL": "1"}
+"""Harnesses run their command on a terminal of no size, where progress bars print nothing at all."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -71,6 +73,8 @@ def child_environment(plan: Plan, environ: Mapping[str, str], executable: Path) 
     # Harnesses call their own commands by name: those beside this one, whatever came first on PATH.
     child["PATH"] = os.pathsep.join([str(executable.parent), environ.get("PATH", os.defpath)])
     child.update(PYTHONNOUSERSITE="1", PYTHONUNBUFFERED="1")
+    for name, value in VISIBLE_BARS.items():
+        child.setdefault(name, value)
     for name in ("NO_PROXY", "no_proxy"):
         child[name] = ",".join(dict.fromkeys([*filter(None, environ.get(name, "").split(",")), *LOOPBACK]))
     return child

@@ -21,7 +21,11 @@ SILENCE_SECONDS = 600.0
 """Without a word from the harness for so long, we say so."""
 LONGEST_LINE = 4096
 BAR = re.compile(rb"([^\r\n]*?)\d+%\|[^|\r\n]*\| *(\d+)/(\d+) \[")
-ERROR = re.compile(rb"API request failed|\bERROR\b|\[E 2\d{3}-|Traceback \(most recent")
+ANSWERED = re.compile(rb"Request completed\b.*?status_code=2\d\d")
+"""A line of the adapter in front of the endpoint."""
+ERROR = re.compile(
+    rb"API request failed|Request completed\b.*?status_code=[45]\d\d|\bERROR\b|\[E 2\d{3}-|Traceback \(most recent"
+)
 
 
 class Bars:
@@ -30,6 +34,7 @@ class Bars:
     def __init__(self) -> None:
         self.done: int | None = None
         self.total: int | None = None
+        self.answered = 0
         self.errors = 0
         self._counts_requests = False
         self._rest = b""
@@ -41,12 +46,12 @@ class Bars:
             self._read(line)
 
     def _read(self, line: bytes) -> None:
-        if ERROR.search(line):
-            self.errors += 1
+        self.errors += bool(ERROR.search(line))
+        self.answered += bool(ANSWERED.search(line))
         bar = BAR.match(line[-LONGEST_LINE:])
         if bar is None:
             return
-        counts_requests = b"request" in bar[1].lower()
+        counts_requests = b"request" in bar[1].lower() and b"cached" not in bar[1].lower()
         if counts_requests or not self._counts_requests:
             self._counts_requests = counts_requests
             self.done, self.total = int(bar[2]), int(bar[3])
@@ -91,7 +96,7 @@ class Progress:
         self._tasks_total = tasks_total
         self._say = say
         self._clock = clock
-        self._written = clock()
+        self._written, self._state = clock(), "running"
         self.tasks_done = 0
         self.begin(None)
 
@@ -107,14 +112,15 @@ class Progress:
         self._heard = self._told = self._clock()
         self.bars.feed(data)
 
-    def tick(self) -> None:
+    def tick(self, state: str = "running") -> None:
+        """A change of state is written at once: there may be no other time for it."""
         self._break_silence()
-        if self._clock() - self._written >= PERIOD_SECONDS:
+        if state != self._state or self._clock() - self._written >= PERIOD_SECONDS:
             with suppress(StorageFailed):  # no reason to end a harness; the files that matter report a full disk
-                self.write("running")
+                self.write(state)
 
     def write(self, state: str) -> None:
-        self._written = self._clock()
+        self._written, self._state = self._clock(), state
         done = self._done()
         if done is not None:
             self._rate.note(done)
@@ -139,7 +145,9 @@ class Progress:
 
     def _done(self) -> int | None:
         counts = [count for count in map(_read_count, self._own_counts) if count is not None]
-        return max(counts) if counts else self.bars.done
+        if counts:
+            return max(counts)
+        return self.bars.done if self.bars.done is not None else self.bars.answered or None
 
     def _eta(self, done: int | None) -> float | None:
         rate, total = self._rate.per_second, self.bars.total

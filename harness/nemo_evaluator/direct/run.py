@@ -209,7 +209,7 @@ def run_harness(session: Session, argv: list[str], path: Path) -> int:
             lambda data: session.progress.hear(log.write(data)),
             session.stop,
             session.claim.note_child,
-            session.progress.tick,
+            lambda: session.progress.tick("stopped" if session.stop.is_requested else "running"),
         )
     finally:
         log.close()

@@ -33,6 +33,8 @@ def test_a_bar_cut_in_two_is_read():
 
 
 def test_bars_that_count_requests_win_over_others():
+    checked = b"\rChecking cached requests: 100%|##| 40/40 [00:00<00:00]\n"
+    assert fed(BAR % (9, 20) + b"\n", checked) == (9, 20)
     other = b"\rGenerating train split: 100%|##| 7473/7473 [00:00<00:00]\n"
     assert fed(other) == (7473, 7473)
     assert fed(other, BAR % (9, 20) + b"\n", other) == (9, 20)
@@ -49,6 +51,16 @@ def test_lines_that_tell_of_errors_are_counted():
     bars = Bars()
     bars.feed(b"WARNING API request failed with error message: 429. Retrying...\nall fine\nERROR again\n")
     assert bars.errors == 2
+
+
+def test_without_bars_the_requests_that_the_adapter_reports_are_counted(tmp_path):
+    progress = Progress(tmp_path, None, 1, print, Clock())
+    progress.begin("gsm8k")
+    line = b"[I 2026-11-29T17:52:08.890] Request completed status_code=%d path= logger=root\n"
+    progress.hear(line % 200 + line % 200 + line % 503)
+    progress.write("running")
+    written = document(tmp_path)
+    assert (written["samples_done"], written["samples_total"], written["errors"]) == (2, None, 1)
 
 
 def document(tmp_path):
@@ -93,6 +105,12 @@ def test_it_is_rewritten_every_few_seconds_and_not_more_often(tmp_path):
     clock.now = 3.0
     progress.tick()
     assert document(tmp_path)["state"] == "running"
+
+
+def test_a_change_of_state_is_written_at_once(tmp_path):
+    progress = Progress(tmp_path, None, 1, print, Clock())
+    progress.tick("stopped")
+    assert document(tmp_path)["state"] == "stopped"
 
 
 def test_a_harness_that_says_nothing_for_long_is_reported_again_and_again(tmp_path):

@@ -190,6 +190,7 @@ def test_a_harness_that_will_not_stop_is_killed(world):
     process = world.start(behaviour={"gsm8k": [{"ignore_term": True}, {"print": "deaf"}, {"sleep": 60}]})
     wait_for(lambda: "deaf" in log_so_far(world))
     process.terminate()
+    wait_for(lambda: world.read("progress.json")["state"] == "stopped")  # if we are killed now, this is on record
     time.sleep(1.5)
     process.terminate()  # told again: at once
     assert finish(process, timeout=10).code == 75
