@@ -6,7 +6,12 @@ process_of() {
     sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | awk -v pid="$1" '$1 != "Z" { print pid, $20 }'
 }
 
+# A part without a process of its own says itself whether it is there: PART_is_up.
 is_up() {
+    if command -v "$1_is_up" >/dev/null; then
+        "$1_is_up"
+        return
+    fi
     [ -s "$state/$1/process" ] && recorded=$(cat "$state/$1/process") && [ "$(process_of "${recorded%% *}")" = "$recorded" ]
 }
 
@@ -31,7 +36,7 @@ wait_for() {
 }
 
 stop() {
-    if is_up "$1"; then
+    if [ -s "$state/$1/process" ] && is_up "$1"; then
         pid=${recorded%% *} left=50
         kill "$pid" || true
         while is_up "$1"; do
