@@ -42,6 +42,12 @@ def harness_bin() -> Path:
     return Path(_testbed("NEL_TEST_HARNESS", "harness"))
 
 
+@pytest.fixture(scope="session")
+def hosting_bin() -> Path:
+    """Folder with the commands of this project beside the wheel that it hosts."""
+    return Path(_testbed("NEL_TEST_HOSTING", "hosting"))
+
+
 def _testbed(variable: str, part: str) -> str:
     if url := os.environ.get(variable):
         return url
