@@ -14,6 +14,7 @@ from nemotron.errors import UsageError
 from nemotron.launch import check_backend, compile_step, describe, ready, run_attached, submit, write
 from nemotron.profiles import LOCAL
 from nemotron.request import CompiledJob, GeneratedFile, Request
+from nemotron.scores import score_lines
 
 
 @click.command("run")
@@ -81,4 +82,13 @@ def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_ru
         for command in ("status", "logs -f", "wait", "cancel"):
             click.echo(f"  nemotron jobs {command} {record.id}")
     else:
-        sys.exit(run_attached(compiled))
+        code = run_attached(compiled)
+        _show_scores(compiled)
+        sys.exit(code)
+
+
+def _show_scores(compiled: CompiledJob) -> None:
+    plan = compiled.job.plan
+    if not plan["dry_run"]:
+        for line in score_lines(Path(compiled.job.output_dir), [task["name"] for task in plan["tasks"]]):
+            click.echo(line)
