@@ -14,6 +14,7 @@ for name in ("url", "out", "model", "task", "temperature"):
 parser.add_argument("--limit", type=int, default=3)
 parser.add_argument("--exit", type=int, default=0)
 parser.add_argument("--sleep", type=float, default=0)
+parser.add_argument("--mute", action="store_true")
 args = parser.parse_args()
 print("toy harness speaks", flush=True)
 
@@ -30,6 +31,6 @@ out = pathlib.Path(args.out)
 seen = {"argv": sys.argv[1:], "answers": answers, "openai": "OPENAI_API_KEY" in os.environ}
 (out / "seen.json").write_text(json.dumps(seen))
 time.sleep(args.sleep)
-if not args.exit:
+if not args.exit and not args.mute:
     (out / "scores.json").write_text(json.dumps({"right": sum(a == "42" for a in answers), "all": len(answers)}))
 sys.exit(args.exit)
