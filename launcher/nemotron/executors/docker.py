@@ -39,6 +39,8 @@ STAGED = "/run/nemotron"
 """Where plan and runner are in the container."""
 GRACE_SECONDS = 60
 """For the runner to write its summary when it is stopped."""
+ANSWER_SECONDS = 600
+"""An engine is silent for long while it unpacks an image or waits for another's lock."""
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 LABEL = "nemotron.job"
@@ -146,8 +148,8 @@ class DockerExecutor:
             yield client
         except docker.errors.APIError as error:
             raise SubmitError(f"The container engine refuses: {_one_line(error.explanation or error)}.") from None
-        except requests.exceptions.ConnectionError as error:
-            raise SubmitError(f"The container engine went away ({_one_line(error)}): see its log.") from None
+        except requests.exceptions.RequestException as error:
+            raise SubmitError(f"The container engine gave no answer ({_one_line(error)}): see its log.") from None
         finally:
             client.close()
 
@@ -318,7 +320,7 @@ def _connect(address: str) -> "DockerClient":
         if address.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(address.removeprefix("unix://"))
-        return docker.DockerClient(address, version="auto")
+        return docker.DockerClient(address, version="auto", timeout=ANSWER_SECONDS)
     except (docker.errors.DockerException, OSError) as error:
         raise SubmitError(
             f"No container engine answers at {address} ({_one_line(error)}): start it, or name podman's socket with "

@@ -96,7 +96,7 @@ def test_a_detached_job_is_followed_to_its_end(executor, job, image, tmp_path):
 
 def test_a_cancelled_job_stops_in_order_and_its_container_is_gone(executor, job, image, containers):
     submission = executor.submit(job(WAITS, image))
-    wait_until(lambda: "started" in executor.logs(submission, follow=False))
+    wait_until(lambda: "started" in list(executor.logs(submission, follow=False)))
     assert executor.state(submission).phase is Phase.RUNNING
     executor.cancel(submission)
     state = executor.state(submission)
