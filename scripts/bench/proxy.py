@@ -21,7 +21,7 @@ from nemo_evaluator.proxy.server import Proxy
 from nemo_evaluator.proxy.upstream import Endpoint
 from scripts.bench.world import ROOT, fake_server, rate, report
 
-ROUNDS = 3
+ROUNDS = 2
 CONNECTIONS = 64
 ALL_ON = {"use_caching": "true", "use_request_logging": "true", "use_response_logging": "true"}
 LIMITS = {"max_logged_requests": "10", "max_logged_responses": "10"}
@@ -81,7 +81,7 @@ def call(url: str, path: str, body: Any = None) -> Any:
         return json.load(reply)
 
 
-async def memory() -> bool:
+def memory() -> bool:
     """A proxy in a process of its own; every question is another one, so that all of them are kept."""
     with fake_server() as url, tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
         command = [sys.executable, "-m", "scripts.bench.proxy", url, folder]
@@ -90,7 +90,7 @@ async def memory() -> bool:
             proxy, done = process.stdout.readline().strip(), 0
             resident = []
             for requests in (1_000, 100_000):
-                await ask(proxy, done, requests - done)
+                loop.run(ask(proxy, done, requests - done))
                 done = requests
                 resident.append(resident_megabytes(process.pid))
             process.stdin.close()
@@ -126,7 +126,7 @@ async def serve(url: str, folder: Path) -> None:
 
 
 def main() -> bool:
-    return all([speed(), loop.run(memory())])
+    return all([memory(), speed()])
 
 
 if __name__ == "__main__":
