@@ -13,7 +13,7 @@ class Score(NamedTuple):
     value: float
     stderr: float | None
     """None where the harness gives none."""
-    count: int | None
+    samples: int | None
 
 
 def score_lines(output_dir: Path, tasks: Sequence[str]) -> list[str]:
@@ -44,5 +44,5 @@ def _score(task: str, name: str, score: dict[str, Any]) -> Score:
 
 def _cells(score: Score) -> tuple[str, ...]:
     stderr = "" if score.stderr is None else f"{score.stderr:.4f}"
-    count = "" if score.count is None else f"{score.count:,}"
+    count = "" if score.samples is None else f"{score.samples:,}"
     return score.task, score.metric, f"{score.value:.4f}", stderr, count
