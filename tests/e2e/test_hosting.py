@@ -104,9 +104,9 @@ GSM8K_KEY = {
     [
         ("gsm8k", "/completions", {}),
         ("gsm8k_cot_instruct", "/chat/completions", {}),
-        ("mmlu_instruct", "/chat/completions", {"config.params.task": "mmlu_str_abstract_algebra"}),
+        ("mmlu", "/completions", {"config.params.task": "mmlu_abstract_algebra"}),
     ],
-    ids=["gsm8k", "gsm8k chat", "mmlu"],
+    ids=["gsm8k", "gsm8k chat", "mmlu by log-probabilities"],
 )
 async def test_scores_and_requests_equal_the_published_one_s(published, ours, tmp_path, task, path, settings):
     async with FakeServer(mode="key", answer_key=GSM8K_KEY, answer="B", api_key=KEY) as server:
@@ -114,7 +114,7 @@ async def test_scores_and_requests_equal_the_published_one_s(published, ours, tm
         mine = await ours.run(server, task, path, tmp_path / "ours", **settings)
     assert mine.scores() == theirs.scores()
     assert mine.requests == theirs.requests
-    assert theirs.requests.total() == SAMPLES
+    assert theirs.requests.total() >= SAMPLES
     found = [value for value in _values(mine.scores()) if 0 < value < 1]
     assert found, "the key must decide something"
 
