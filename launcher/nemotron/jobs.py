@@ -1,6 +1,7 @@
 """What was submitted, a file a job, so that later commands find it again."""
 
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ from nemotron.request import CompiledJob
 SEVERITY = (0, 75, 1, 2)
 """Exit codes of the runner from good to bad: of several jobs the worst one counts."""
 POLL_SECONDS = 1.0
+GRACE_SECONDS = 60.0
+"""Accounting is late and engines restart: only after so long is an unknown state taken for the last word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +94,26 @@ def find_record(job_id: str | None, environ: Mapping[str, str]) -> Record:
 
 def wait_for(
     records: Sequence[Record],
-    environ: Mapping[str, str],
+    state_of: Callable[[Record], JobState],
     *,
     timeout: float | None = None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, JobState]:
-    """The state of every job by id, all final unless `timeout` seconds passed before."""
-    executors = {record.id: record.executor(environ) for record in records}
-    deadline = None if timeout is None else clock() + timeout
+    """The state of every job by id: final, or unknown for so long that nobody will ever know, unless `timeout` seconds
+    passed before."""
+    deadline = math.inf if timeout is None else clock() + timeout
+    last_known = dict.fromkeys((record.id for record in records), clock())
     while True:
-        states = {record.id: executors[record.id].state(record.submission) for record in records}
-        is_late = deadline is not None and clock() >= deadline
-        if is_late or all(state.phase.is_final for state in states.values()):
+        states = {record.id: state_of(record) for record in records}
+        now = clock()
+        last_known |= {name: now for name, state in states.items() if state.phase is not Phase.UNKNOWN}
+        open_jobs = [
+            name
+            for name, state in states.items()
+            if not state.phase.is_final and now - last_known[name] < GRACE_SECONDS
+        ]
+        if not open_jobs or now >= deadline:
             return states
         sleep(POLL_SECONDS)
 

@@ -7,7 +7,7 @@ import pytest
 
 from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase, Submission
-from nemotron.jobs import Record, all_records, exit_code_of, find_record, remember, worst
+from nemotron.jobs import Record, all_records, exit_code_of, find_record, remember, wait_for, worst
 from tests.launcher.world import TOKEN, compiled
 
 
@@ -69,3 +69,43 @@ def test_a_failed_task_is_not_overlooked_in_a_job_that_calls_itself_fine(remembe
 @pytest.mark.parametrize(("codes", "code"), [([], 0), ([0, 75], 75), ([75, 1, 0], 1), ([1, 2, 75], 2)])
 def test_of_several_jobs_the_worst_counts(codes, code):
     assert worst(codes) == code
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def wait(record, *phases, timeout=None):
+    """The backend says these one after the other, and the last one for ever; also how long it took."""
+    clock, left = Clock(), list(phases)
+    states = wait_for(
+        [record],
+        lambda _: JobState(left.pop(0) if len(left) > 1 else left[0]),
+        timeout=timeout,
+        sleep=clock.sleep,
+        clock=clock,
+    )
+    return states[record.id].phase, clock.now
+
+
+def test_waiting_ends_with_the_job(remembered):
+    assert wait(remembered(0), Phase.QUEUED, Phase.RUNNING, Phase.COMPLETED) == (Phase.COMPLETED, 2)
+
+
+def test_an_unknown_state_is_not_the_end(remembered):
+    assert wait(remembered(0), Phase.RUNNING, Phase.UNKNOWN, Phase.UNKNOWN, Phase.COMPLETED) == (Phase.COMPLETED, 3)
+
+
+def test_a_state_that_stays_unknown_is_not_waited_for_for_ever(remembered):
+    assert wait(remembered(0), Phase.RUNNING, Phase.UNKNOWN) == (Phase.UNKNOWN, 60)
+
+
+def test_patience_can_be_limited(remembered):
+    assert wait(remembered(0), Phase.RUNNING, timeout=5) == (Phase.RUNNING, 5)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from nemotron.job import JobState
+from nemotron.errors import SubmitError
+from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, all_records, exit_code_of, find_record, wait_for, worst
 
 
@@ -78,10 +79,10 @@ def cancel(job_ids: tuple[str, ...]) -> None:
 def wait(job_ids: tuple[str, ...], timeout: float | None) -> None:
     """Until jobs have ended; the exit code is that of the worst task of the worst job."""
     records = [find_record(job_id, os.environ) for job_id in job_ids or (None,)]
-    states = wait_for(records, os.environ, timeout=timeout)
+    states = wait_for(records, _state, timeout=timeout)
     for record in records:
         click.echo(f"{record.id}  {states[record.id].phase}  {record.output_dir}")
-    if not all(state.phase.is_final for state in states.values()):
+    if any(state.phase in (Phase.QUEUED, Phase.RUNNING) for state in states.values()):
         sys.exit(124)
     sys.exit(worst([exit_code_of(record, states[record.id]) for record in records]))
 
@@ -123,4 +124,8 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _state(record: Record) -> JobState:
-    return record.executor(os.environ).state(record.submission)
+    """A backend that cannot be asked now says nothing about its jobs, or about those of others."""
+    try:
+        return record.executor(os.environ).state(record.submission)
+    except SubmitError as error:
+        return JobState(Phase.UNKNOWN, reason=str(error))

@@ -4,8 +4,14 @@ import json
 import os
 import signal
 import time
+from datetime import UTC, datetime
 
 import pytest
+
+from nemotron.job import Submission
+from nemotron.jobs import remember
+from nemotron.profiles import NamedProfile
+from tests.launcher.world import DOCKER, compiled
 
 SLOW = json.dumps({"gsm8k": [{"print": "asking"}, {"sleep": 30}]})
 FAILING = json.dumps({"gsm8k": [{"exit": 3}]})
@@ -127,3 +133,12 @@ class TestDetached:
     def test_without_any_job_it_says_how_to_submit_one(self, user):
         done = user("jobs", "status")
         assert done.returncode == 2 and "--batch" in done.stderr
+
+    def test_an_engine_that_cannot_be_asked_does_not_hide_other_jobs(self, user):
+        data = DOCKER.data | {"docker_host": "unix:///none.sock"}
+        lost = compiled(profile=NamedProfile("docker", "[docker]", data), **user.environ)
+        remember(lost, Submission("docker", "abc", {"folder": "/none"}), "docker", datetime.now(UTC))
+        job_id(user.evaluate(*AWAY, "-t", "gsm8k"))
+        user("jobs", "wait")
+        phases = [row["phase"] for row in json.loads(user("jobs", "list", "--json").stdout)]
+        assert phases == ["unknown", "completed"]
