@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +33,33 @@ def fake_server(**settings: Any) -> Iterator[str]:
         process.terminate()
 
 
-async def rate(ask: Ask, requests: int, concurrency: int) -> float:
-    """Requests a second by `concurrency` workers; no worker waits for another."""
+@dataclass(frozen=True)
+class Cost:
+    """Of one request, in seconds. Processor time holds still when others use the machine too; wall time does not."""
+
+    wall: float
+    processor: float
+
+
+async def cost(ask: Ask, requests: int, concurrency: int) -> Cost:
+    """Asks with `concurrency` workers; no worker waits for another."""
     left = iter(range(requests))
 
     async def work() -> None:
         for _ in left:
             await ask()
 
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     await asyncio.gather(*(work() for _ in range(concurrency)))
-    return requests / (time.perf_counter() - began)
+    return Cost((time.perf_counter() - began) / requests, (time.process_time() - used) / requests)
 
 
-async def bare_rate(url: str, body: dict[str, Any], requests: int, concurrency: int) -> float:
+async def rate(ask: Ask, requests: int, concurrency: int) -> float:
+    """Requests a second."""
+    return 1 / (await cost(ask, requests, concurrency)).wall
+
+
+async def bare_cost(url: str, body: dict[str, Any], requests: int, concurrency: int) -> Cost:
     """What aiohttp does with nothing around it."""
     connector = aiohttp.TCPConnector(limit=concurrency)
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -54,7 +68,11 @@ async def bare_rate(url: str, body: dict[str, Any], requests: int, concurrency: 
             async with session.post(url + "/chat/completions", json=body) as response:
                 await response.json()
 
-        return await rate(ask, requests, concurrency)
+        return await cost(ask, requests, concurrency)
+
+
+async def bare_rate(url: str, body: dict[str, Any], requests: int, concurrency: int) -> float:
+    return 1 / (await bare_cost(url, body, requests, concurrency)).wall
 
 
 def report(name: str, measured: str, bar: str, holds: bool) -> bool:
