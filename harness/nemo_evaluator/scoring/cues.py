@@ -6,6 +6,7 @@ Work is bounded: words are found by substring search, and only the last `MAX_CUE
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 MAX_CUES = 32
 WINDOW = 300
@@ -63,7 +64,7 @@ def after_cues(text: str, words: tuple[str, ...] = ANSWER_WORDS) -> Iterator[str
 def _cues(folded: str, words: tuple[str, ...]) -> list[tuple[int, bool]]:
     """Where each cue ends, from the last to the first."""
     found = []
-    for word in (*words, BOXED):
+    for word in _ascii_only(words) if folded.isascii() else (*words, BOXED):
         position = len(folded)
         for _ in range(MAX_CUES):
             position = folded.rfind(word, 0, position)
@@ -71,6 +72,12 @@ def _cues(folded: str, words: tuple[str, ...]) -> list[tuple[int, bool]]:
                 break
             found.append((position + len(word), word is BOXED))
     return sorted(found, reverse=True)
+
+
+@cache
+def _ascii_only(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Half of the words cannot stand in most responses."""
+    return tuple(word for word in (*words, BOXED) if word.isascii())
 
 
 def _goes_on(text: str, position: int) -> bool:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from nemo_evaluator.scoring.cues import after_cues
 
@@ -92,6 +93,7 @@ def numeric_match(response: str, target: str, *, dot_groups: bool = False) -> bo
     return bool(score_number(response, target, dot_groups=dot_groups)["correct"])
 
 
+@lru_cache(maxsize=1 << 16)  # the same targets come back for every repeat
 def parse_number(text: str, *, dot_groups: bool = False) -> Number | None:
     """The first number in a short text, such as a target."""
     match = _NUMERAL.search(plain(text, dot_groups))
