@@ -21,7 +21,7 @@ from nemo_evaluator.models import RetryPolicy
 from nemo_evaluator.solvers import ChatSolver
 from tests.harness.engine.worlds import Doubles
 
-PROBLEMS, REPEATS = 2000, 2
+PROBLEMS, REPEATS = 1500, 2
 
 
 async def live(url: str, folder: Path) -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 KILLS, ROUNDS = 40, 5
 
 HARM = (
-    Behaviour(jitter=0.01),
+    Behaviour(jitter=0.08),
     Behaviour(hang="headers", when=When(share=0.003)),
     Behaviour(drop="headers", when=When(share=0.01)),
     Behaviour(drop="body", when=When(share=0.01)),
