@@ -107,8 +107,9 @@ def test_the_endpoint_may_come_from_the_environment(nel, server):
 
 def test_benchmarks_of_a_suite_run_side_by_side(nel, suite, server):
     """7.5 item 67: the tail of one used to idle the endpoint for the next."""
-    server.control(behaviours=[{"delay": 0.05}])
-    done = nel("eval", "run", str(suite))
+    server.control(behaviours=[{"delay": 0.3}])
+    two_at_once = [part for index in (0, 1) for part in ("-O", f"benchmarks[{index}].max_concurrent=2")]
+    done = nel("eval", "run", str(suite), *two_at_once)
     first_half = ["letter" in str(request["body"]) for request in server.log()[:6]]
     assert any(first_half) and not all(first_half)
     assert done.stdout.count("95 % CI") == 2
