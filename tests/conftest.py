@@ -1,6 +1,7 @@
 """The testbed as fixtures: `scripts/testbed up` starts it, scripts/test says where it is."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Not in a fixture, because the hub's client reads its environment once, when the first test module imports it.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and children would inherit that
     if url := os.environ.get("NEL_TEST_HUB"):
         cache = tempfile.TemporaryDirectory(prefix="nel-hf-home-")
         config.add_cleanup(cache.cleanup)
