@@ -36,11 +36,13 @@ MAY_IMPORT = {
 
 LAUNCHER_LAYERS = (
     {"__init__", "bundled", "errors", "files", "home", "job", "secrets"},
-    {"catalog", "config", "images", "profiles", "runner", "scores", "suite", "supervise"},
+    {"transport"},
+    {"catalog", "config", "images", "profiles", "runner", "runtimes", "scores", "slurm", "suite", "supervise"},
     {"endpoint", "env_file", "executors", "plan", "request"},
     {"jobs", "preflight", "source"},
-    {"readiness", "steps"},
-    {"launch"},
+    {"fetch", "readiness", "steps"},
+    {"doctor", "launch"},
+    {"sweep"},
     {"cli"},
 )
 """Each may import what stands above it."""

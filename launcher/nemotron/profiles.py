@@ -150,12 +150,16 @@ class SlurmProfile(_Forwarding):
     """A job of a Slurm cluster, submitted on its login node or through SSH."""
 
     executor: Literal["slurm"] = "slurm"
+    tunnel: Literal["local", "ssh"] | None = None
+    """`local` submits on this machine, `ssh` through `host`. Default: `ssh` where there is a host that is not this
+    machine, else `local`."""
     host: str | None = None
-    """Login node; unset or loopback: this machine is it."""
+    """Login node, by its name in ssh's config or in the network."""
     user: str | None = None
     port: int | None = None
     identity: str | None = None
     remote_job_dir: str | None = None
+    """Absolute, on storage that login and compute nodes share; default: .nemotron/jobs of the home folder there."""
     account: str | None = None
     partition: str | None = None
     qos: str | None = None
@@ -163,12 +167,18 @@ class SlurmProfile(_Forwarding):
     constraint: str | None = None
     exclude: str | None = None
     nodelist: str | None = None
+    dependency: str | None = None
+    comment: str | None = None
+    mail_user: str | None = None
+    mail_type: str | None = None
     time: Seconds | None = None
     cpus_per_task: int | None = Field(default=None, gt=0)
     mem: Mebibytes | None = None
     gpus_per_node: int = Field(default=0, ge=0)
     requeue: bool = True
-    runtime: Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"] = "pyxis"
+    max_requeues: int = Field(default=3, ge=0)
+    """How often a job goes on by itself after its time limit, a preemption or a failed node."""
+    container_runtime: Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"] = "pyxis"
     mounts: tuple[MountPath, ...] = ()
     image_cache_dir: str | None = None
     """Shared folder for .sqsh images."""
@@ -177,11 +187,13 @@ class SlurmProfile(_Forwarding):
 
     @property
     def is_here(self) -> bool:
+        if self.tunnel is not None:
+            return self.tunnel == "local"
         return self.host is None or self.host in LOOPBACK
 
     @property
     def runs_images(self) -> bool:
-        return self.runtime != "none"
+        return self.container_runtime != "none"
 
     @property
     def resources(self) -> Resources:

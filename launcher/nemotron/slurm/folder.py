@@ -1,0 +1,12 @@
+"""The files of a job's folder on the cluster, each named once."""
+
+SCRIPT = "job.sh"
+PLAN = "plan.json"
+RUNNER = "runner.pyz"
+STEP = "step.json"
+"""What the batch step starts and how, free of secrets."""
+SECRETS = "secrets.json"
+"""Mode 0600; gone when the job has begun."""
+MARKER = "marker.json"
+"""How the job is and how it ended, as its batch step sees it; see marker.py."""
+LOG = "job.log"

@@ -1,0 +1,1 @@
+"""Where commands run and files lie: this machine, or one behind SSH."""
