@@ -1,5 +1,6 @@
 """Suites and overrides to a plain mapping by Hydra, interpolation in profiles by OmegaConf: the only user of either."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -42,6 +44,26 @@ def interpolate(data: Mapping[str, Any], environ: Mapping[str, str], place: str)
         return _plain(OmegaConf.create(dict(data)))
     except OmegaConfBaseException as error:
         raise UsageError(f"{place}: {_first_line(error)}") from None
+
+
+def alternatives(override: str) -> list[tuple[str, str]]:
+    """What a comma list stands for, `a=x,y` or `a=choice(x,y)` or `a=range(1,3)`: overrides of one value each, and
+    that value in words. An override that says one thing is its own only alternative."""
+    parsed = _parsed(override)
+    if not parsed.is_sweep_override():
+        return [(override, "")]
+    single = [f"{parsed.get_key_element()}={value}" for value in parsed.sweep_string_iterator()]
+    return [(one, str(_parsed(one).value())) for one in single]
+
+
+def override_of(key: str, value: Any) -> str:
+    """`key` set to a value of any type, whatever characters are in it."""
+    return f"{key}={_spelled(value)}"
+
+
+def key_of(override: str) -> str:
+    """`a.b` of `++a.b=1`."""
+    return override.partition("=")[0].lstrip("+~")
 
 
 def suite_names() -> list[str]:
@@ -85,14 +107,33 @@ def _check(overrides: Sequence[str]) -> None:
     for override in overrides:
         if "=" not in override and not override.startswith("~"):
             raise UsageError(f"{override!r} is not an override: write KEY=VALUE.")
-        try:
-            OverridesParser.create().parse_override(override)
-        except HydraException:
-            key, _, value = override.partition("=")
+        if _parsed(override).is_sweep_override():
             raise UsageError(
-                f"{override!r} cannot be read as KEY=VALUE of Hydra: put a value with special characters in quotes "
-                f"of its own, '{key}=\"{value}\"'."
-            ) from None
+                f"{override!r} names several values: add -m for a job each, or put one value with commas in quotes of "
+                "its own."
+            )
+
+
+def _parsed(override: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(override)
+    except HydraException:
+        key, _, value = override.partition("=")
+        raise UsageError(
+            f"{override!r} cannot be read as KEY=VALUE of Hydra: put a value with special characters in quotes "
+            f"of its own, '{key}=\"{value}\"'."
+        ) from None
+
+
+def _spelled(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool() | int() | float():
+            return json.dumps(value)
+        case list():
+            return f"[{','.join(map(_spelled, value))}]"
+    return QuotedString(str(value), Quote.single).with_quotes()
 
 
 def _opened(override: str) -> str:

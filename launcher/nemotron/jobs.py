@@ -1,5 +1,6 @@
 """What was submitted, a file a job, so that later commands find it again."""
 
+import contextlib
 import json
 import math
 import secrets
@@ -37,6 +38,10 @@ class Record:
     output_dir: str
     tasks: tuple[str, ...]
     submission: Submission
+    sweep: str = ""
+    """Of several jobs that were submitted together; empty for one alone."""
+    point: str = ""
+    """What the sweep calls this one of its jobs."""
 
     def executor(self, environ: Mapping[str, str]) -> Executor:
         return executor_for(self._profile(), environ)
@@ -54,9 +59,13 @@ class Record:
         return _read_object(Path(self.output_dir) / "summary.json")
 
 
-def remember(compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime) -> Record:
+def remember(
+    compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime, sweep: str = "", point: str = ""
+) -> Record:
+    folder = _folder(compiled.environ)
+    folder.mkdir(parents=True, exist_ok=True)
     record = Record(
-        id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        id=_new_id(folder, now),
         name=compiled.job.name,
         submitted=now.isoformat(timespec="seconds"),
         profile_name=profile_name,
@@ -65,9 +74,9 @@ def remember(compiled: CompiledJob, submission: Submission, profile_name: str, n
         output_dir=compiled.job.output_dir,
         tasks=tuple(task["name"] for task in compiled.job.plan["tasks"]),
         submission=submission,
+        sweep=sweep,
+        point=point,
     )
-    folder = _folder(compiled.environ)
-    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / f"{record.id}.json", asdict(record))
     return record
 
@@ -133,6 +142,15 @@ def worst(codes: Sequence[int]) -> int:
 
 def _folder(environ: Mapping[str, str]) -> Path:
     return home(environ) / "jobs"
+
+
+def _new_id(folder: Path, now: datetime) -> str:
+    """A sweep takes many within a second: a number that is taken would hide the job that has it."""
+    while True:
+        job_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        with contextlib.suppress(FileExistsError):
+            (folder / f"{job_id}.json").touch(exist_ok=False)
+            return job_id
 
 
 def _records(folder: Path) -> Iterator[Record]:

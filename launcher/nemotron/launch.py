@@ -42,9 +42,10 @@ def run_attached(compiled: CompiledJob) -> int:
     return executor_for(compiled.profile, compiled.environ).run(compiled.job)
 
 
-def submit(compiled: CompiledJob, profile_name: str, now: datetime) -> Record:
+def submit(compiled: CompiledJob, profile_name: str, now: datetime, sweep: str = "", point: str = "") -> Record:
+    """Remembered before anything else happens."""
     submission = executor_for(compiled.profile, compiled.environ).submit(compiled.job)
-    return remember(compiled, submission, profile_name, now)
+    return remember(compiled, submission, profile_name, now, sweep, point)
 
 
 def write(generated: GeneratedFile) -> None:
