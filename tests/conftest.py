@@ -50,6 +50,19 @@ def hosting_bin() -> Path:
     return Path(_testbed("NEL_TEST_HOSTING", "hosting"))
 
 
+@pytest.fixture(scope="session")
+def slurm() -> dict[str, str]:
+    """Environment in which Slurm's commands talk to the testbed's cluster."""
+    return {"SLURM_CONF": _testbed("NEL_TEST_SLURM", "slurm"), "PATH": os.environ["PATH"]}
+
+
+@pytest.fixture(scope="session")
+def ssh_config() -> Path:
+    """Knows testbed-login, testbed-jump and testbed-behind, the login node through the jump host. It is `.ssh/config` of
+    a home folder of its own, with key and known hosts."""
+    return Path(_testbed("NEL_TEST_SSH_CONFIG", "sshd"))
+
+
 def _testbed(variable: str, part: str) -> str:
     if url := os.environ.get(variable):
         return url
