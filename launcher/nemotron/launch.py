@@ -1,13 +1,13 @@
 """Step + config + profile -> job -> executor: the one place they meet."""
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, cast
 
 from nemotron.catalog import Step
-from nemotron.errors import UsageError
+from nemotron.errors import LauncherError, UsageError
 from nemotron.executors import executor_for
 from nemotron.files import write_bytes
 from nemotron.jobs import Record, remember
@@ -34,8 +34,13 @@ def ready(compiled: CompiledJob, warn: Callable[[str], None], *, is_attached: bo
     if is_attached and compiled.job.image is None and not compiled.profile.is_remote:
         return compiled
     readiness = importlib.import_module("nemotron.readiness")  # httpx: a third of a second, which that job is spared
-    job = readiness.made_ready(compiled.job, compiled.environ, warn, is_remote=compiled.profile.is_remote)
-    return replace(compiled, job=job)
+    return cast(CompiledJob, readiness.made_ready(compiled, warn))
+
+
+def all_ready(jobs: Sequence[CompiledJob], warn: Callable[[str], None]) -> list[CompiledJob | LauncherError]:
+    """Of several detached jobs, with the refusal of those that would fail in their place."""
+    readiness = importlib.import_module("nemotron.readiness")
+    return cast(list[CompiledJob | LauncherError], readiness.all_made_ready(jobs, warn))
 
 
 def run_attached(compiled: CompiledJob) -> int:

@@ -55,13 +55,14 @@ def preflight(
     environ: Mapping[str, str],
     *,
     is_remote: bool,
-    registry: Registry | None = None,
     patience: float = PATIENCE_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Finding]:
-    """`environ` is what the job will have, secrets included; `is_remote` says that paths mean nothing here."""
+    """`environ` is what the job will have, secrets included; `is_remote` says that paths mean nothing here.
+
+    The image is apart, in `check_image`: what a registry says of it holds for every job that runs it.
+    """
     findings = [] if is_remote else list(check_storage(Path(plan["output_dir"])))
-    findings += check_image(plan, registry)
     findings += check_tokenizers(plan, environ)
     model = plan["model"]
     url = model["endpoint_url"] or environ[model["endpoint_url_variable"]]
@@ -86,10 +87,10 @@ def check_storage(output_dir: Path) -> Iterator[Finding]:
         )
 
 
-def check_image(plan: Mapping[str, Any], registry: Registry | None) -> Iterator[Finding]:
+def check_image(plan: Mapping[str, Any], registry: Registry) -> Iterator[Finding]:
     """The tasks that the image says it has; a list that cannot be read is no reason to stop."""
     image = plan["harness"]["image"]
-    if image is None or registry is None or is_file(image):
+    if image is None or is_file(image):
         return
     try:
         listed = read_tasks(registry, parse(image), wanted=[task["name"] for task in plan["tasks"]])

@@ -1,39 +1,82 @@
-"""What others are asked before a job starts: the registry for its digest, the endpoint whether it will do."""
+"""What others are asked before jobs start: the registry for its digest, the endpoint whether it will do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from nemotron.errors import UsageError
+from nemotron.errors import LauncherError, UsageError
 from nemotron.images.manifests import RegistryUnreachable
 from nemotron.images.reference import Reference, parse_image
 from nemotron.images.registry import Registry, RegistrySettings, Resolved
 from nemotron.job import Job
-from nemotron.preflight import preflight
+from nemotron.preflight import Finding, check_image, preflight
+from nemotron.request import CompiledJob
 
 Warn = Callable[[str], None]
 
+SIDE_BY_SIDE = 8
+"""Endpoints of a sweep that are asked at a time; one that is down takes its time to be found so."""
 
-def made_ready(job: Job, environ: Mapping[str, str], warn: Warn, *, is_remote: bool) -> Job:
+
+def made_ready(compiled: CompiledJob, warn: Warn) -> CompiledJob:
     """Raises UsageError, a line a finding, for what would fail in the job."""
-    with Registry(RegistrySettings.of(environ)) as registry:
-        ready = pinned(job, registry, warn)
-        if ready.plan["preflight"] and not ready.plan["dry_run"]:
-            _look_ahead(ready, environ, registry, warn, is_remote)
+    (ready,) = all_made_ready([compiled], warn)
+    if isinstance(ready, LauncherError):
+        raise ready
     return ready
 
 
-def pinned(job: Job, registry: Registry, warn: Warn) -> Job:
-    """By digest, so that what ran can be run again; where the registry does not answer, by tag and with a warning."""
-    image = parse_image(job.image, Path.cwd()) if job.image is not None else None
-    if not isinstance(image, Reference) or image.is_pinned:
-        return job
-    try:
-        resolved = registry.resolve(image)
-    except RegistryUnreachable as error:
-        warn(f"{error} The job runs {job.image} by its tag, and its numbers cannot be cited.")
-        return job
-    return _with(job, resolved)
+def all_made_ready(jobs: Sequence[CompiledJob], warn: Warn) -> list[CompiledJob | LauncherError]:
+    """In the same order; a job that would fail has its refusal in its place. An image is asked for once."""
+    if not jobs:
+        return []
+    with Registry(RegistrySettings.of(jobs[0].environ)) as registry:
+        images = Images(registry, warn)
+        ready = [_or_refusal(images.pinned, job) for job in jobs]
+        looked_at = [job for job in ready if isinstance(job, CompiledJob) and _is_looked_at(job)]
+        found = {id(job): images.findings(job) for job in looked_at}
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for job, findings in zip(looked_at, pool.map(_look_ahead, looked_at), strict=True):
+            found[id(job)] += findings
+    notes = [str(finding) for findings in found.values() for finding in findings if finding.severity == "note"]
+    for note in dict.fromkeys(notes):
+        warn(note)
+    return [_refused(found.get(id(job), ())) or job for job in ready]
+
+
+class Images:
+    """What the registry says of the images of several jobs, which most often share one."""
+
+    def __init__(self, registry: Registry, warn: Warn) -> None:
+        self._registry, self._warn = registry, warn
+        self._resolved: dict[str, Resolved | None] = {}
+        self._findings: dict[tuple[str, ...], list[Finding]] = {}
+
+    def pinned(self, compiled: CompiledJob) -> CompiledJob:
+        """By digest, so that what ran can be run again; where the registry is out of reach, by tag with a warning."""
+        name = compiled.job.image
+        image = parse_image(name, Path.cwd()) if name is not None else None
+        if name is None or not isinstance(image, Reference) or image.is_pinned:
+            return compiled
+        if name not in self._resolved:
+            self._resolved[name] = self._resolve(image, name)
+        resolved = self._resolved[name]
+        return replace(compiled, job=_with(compiled.job, resolved)) if resolved else compiled
+
+    def findings(self, compiled: CompiledJob) -> list[Finding]:
+        plan = compiled.job.plan
+        asked = (str(compiled.job.image), plan["model"]["endpoint_type"], *(task["name"] for task in plan["tasks"]))
+        if asked not in self._findings:
+            self._findings[asked] = list(check_image(plan, self._registry))
+        return list(self._findings[asked])
+
+    def _resolve(self, image: Reference, name: str) -> Resolved | None:
+        try:
+            return self._registry.resolve(image)
+        except RegistryUnreachable as error:
+            self._warn(f"{error} The job runs {name} by its tag, and its numbers cannot be cited.")
+            return None
 
 
 def _with(job: Job, resolved: Resolved) -> Job:
@@ -48,10 +91,23 @@ def _with(job: Job, resolved: Resolved) -> Job:
     return replace(job, image=image, plan={**job.plan, "harness": harness})
 
 
-def _look_ahead(job: Job, environ: Mapping[str, str], registry: Registry, warn: Warn, is_remote: bool) -> None:
-    findings = preflight(job.plan, environ, is_remote=is_remote, registry=registry)
-    for finding in findings:
-        if finding.severity == "note":
-            warn(str(finding))
-    if stops := [str(finding) for finding in findings if finding.severity == "stop"]:
-        raise UsageError("\n".join([*stops, "Nothing was submitted; preflight=false submits all the same."]))
+def _or_refusal(make: Callable[[CompiledJob], CompiledJob], job: CompiledJob) -> CompiledJob | LauncherError:
+    try:
+        return make(job)
+    except LauncherError as error:
+        return error
+
+
+def _is_looked_at(compiled: CompiledJob) -> bool:
+    return bool(compiled.job.plan["preflight"]) and not compiled.job.plan["dry_run"]
+
+
+def _look_ahead(compiled: CompiledJob) -> list[Finding]:
+    return preflight(compiled.job.plan, compiled.environ, is_remote=compiled.profile.is_remote)
+
+
+def _refused(findings: Sequence[Finding]) -> UsageError | None:
+    stops = [str(finding) for finding in findings if finding.severity == "stop"]
+    if not stops:
+        return None
+    return UsageError("\n".join([*stops, "Nothing was submitted; preflight=false submits all the same."]))

@@ -12,10 +12,9 @@ def look(tmp_path):
     """Runs the preflight of a plan against an endpoint, beside the loop that serves it."""
 
     async def run(url: str, *tasks: str, environ=None, kind="completions", is_remote=False, **plan) -> list[Finding]:
-        registry = plan.pop("registry", None)
         made = plan_of(url, tasks or ("gsm8k",), kind, str(tmp_path / "results"), **plan)
         return await asyncio.to_thread(
-            preflight, made, environ or {}, is_remote=is_remote, registry=registry, patience=2, sleep=lambda _: None
+            preflight, made, environ or {}, is_remote=is_remote, patience=2, sleep=lambda _: None
         )
 
     return run
