@@ -58,7 +58,7 @@ def slurm() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def ssh_config() -> Path:
-    """Knows testbed-login, testbed-jump and testbed-behind, the login node through the jump host. It is `.ssh/config` in
+    """Knows testbed-login, testbed-jump, and testbed-behind: the login node through the jump host. It is .ssh/config in
     a home folder of its own, with key and known hosts."""
     return Path(_testbed("NEL_TEST_SSH_CONFIG", "sshd"))
 
