@@ -33,6 +33,7 @@ cli = click.version_option(nemo_evaluator.__version__, prog_name="nel")(
             "eval": Lazy("", "Run evaluations and look after them."),
             "list": Lazy("nemo_evaluator.cli.list:list_benchmarks", "Show available benchmarks."),
             "validate": Lazy("nemo_evaluator.cli.validate:validate", "Try a benchmark on a few samples."),
+            "compare": Lazy("nemo_evaluator.cli.compare:compare", "Compare two results folders of direct mode."),
         },
         help="Evaluate language models behind OpenAI-compatible endpoints.",
     )

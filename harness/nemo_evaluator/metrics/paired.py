@@ -49,7 +49,7 @@ def mcnemar_exact(gained: int, lost: int) -> float:
     for k in range(min(gained, lost)):
         ways = ways * (flips - k) // (k + 1)
         tail += ways
-    return min(1.0, 2 * tail / 2**flips)
+    return min(1.0, float(2 * tail / 2**flips))
 
 
 def agresti_min(gained: int, lost: int, n: int, level: float = 0.95) -> tuple[float, float]:
