@@ -84,6 +84,8 @@ class JobState:
     """Of the runner: 0 all ok, 1 a task failed, 2 refused, 75 stopped, 130 stopped by Ctrl-C."""
     reason: str = ""
     """One line for a person, when there is more to say than the phase."""
+    restarts: int = 0
+    """How often its backend has started it again."""
 
     @classmethod
     def of_exit(cls, exit_code: int) -> "JobState":

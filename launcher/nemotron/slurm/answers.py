@@ -1,0 +1,33 @@
+"""Slurm's commands asked through a session, and what can be read from any of their answers."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from nemotron.errors import SubmitError
+from nemotron.transport.base import Done, Session
+
+PLAIN = ("env", "LC_ALL=C", "SLURM_TIME_FORMAT=%s")
+"""Words in English and times as seconds since the epoch, whatever the user's settings are."""
+MISSING = 127
+_ACCEPTED = re.compile(r"(\d+)(?:;(\S+))?")
+
+
+def ask(session: Session, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0) -> Done:
+    return session.run([*PLAIN, *command], stdin=stdin, timeout=timeout)
+
+
+def submitted(answer: Done) -> tuple[str, str]:
+    """Job id and cluster (or "") of `sbatch --parsable`, whose answer a site's greeting may surround."""
+    found = [match for line in answer.stdout.splitlines() if (match := _ACCEPTED.fullmatch(line.strip()))]
+    if answer.code or not found:
+        raise SubmitError(f"sbatch refuses: {answer.said or 'it gave no job id, and no reason'}")
+    return found[-1][1], found[-1][2] or ""
+
+
+def on_cluster(cluster: str) -> list[str]:
+    """The argument that names one of several clusters."""
+    return [f"--clusters={cluster}"] if cluster else []
+
+
+def listed(words: Iterable[str]) -> str:
+    return ",".join(dict.fromkeys(words))
