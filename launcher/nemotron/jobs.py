@@ -38,10 +38,6 @@ class Record:
     output_dir: str
     tasks: tuple[str, ...]
     submission: Submission
-    sweep: str = ""
-    """Of several jobs that were submitted together; empty for one alone."""
-    point: str = ""
-    """What the sweep calls this one of its jobs."""
 
     def executor(self, environ: Mapping[str, str]) -> Executor:
         return executor_for(self._profile(), environ)
@@ -59,9 +55,7 @@ class Record:
         return _read_object(Path(self.output_dir) / "summary.json")
 
 
-def remember(
-    compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime, sweep: str = "", point: str = ""
-) -> Record:
+def remember(compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime) -> Record:
     folder = _folder(compiled.environ)
     folder.mkdir(parents=True, exist_ok=True)
     record = Record(
@@ -74,8 +68,6 @@ def remember(
         output_dir=compiled.job.output_dir,
         tasks=tuple(task["name"] for task in compiled.job.plan["tasks"]),
         submission=submission,
-        sweep=sweep,
-        point=point,
     )
     write_json(folder / f"{record.id}.json", asdict(record))
     return record

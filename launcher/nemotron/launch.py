@@ -47,10 +47,9 @@ def run_attached(compiled: CompiledJob) -> int:
     return executor_for(compiled.profile, compiled.environ).run(compiled.job)
 
 
-def submit(compiled: CompiledJob, profile_name: str, now: datetime, sweep: str = "", point: str = "") -> Record:
-    """Remembered before anything else happens."""
+def submit(compiled: CompiledJob, profile_name: str, now: datetime) -> Record:
     submission = executor_for(compiled.profile, compiled.environ).submit(compiled.job)
-    return remember(compiled, submission, profile_name, now, sweep, point)
+    return remember(compiled, submission, profile_name, now)
 
 
 def write(generated: GeneratedFile) -> None:
