@@ -4,6 +4,7 @@ LauncherError            only cli/ prints it and exits
 ├── UsageError           the caller can mend it; nothing was created: exit code 2
 │   └── ProfileError     env.toml, or a profile in it, cannot be used as it stands
 └── SubmitError          the backend refused or cannot be reached: exit code 1
+    └── JobLimitReached  it takes no more jobs of this user for now
 """
 
 from collections.abc import Iterable
@@ -28,6 +29,10 @@ class ProfileError(UsageError):
 
 class SubmitError(LauncherError):
     """A job that was fine but could not be started, asked about or stopped."""
+
+
+class JobLimitReached(SubmitError):
+    """As many jobs as the user may have at a time; later there is room again."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
