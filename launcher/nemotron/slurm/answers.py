@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from nemotron.errors import SubmitError
+from nemotron.errors import JobLimitReached, SubmitError
 from nemotron.transport.base import Done, Session
 
 PLAIN = ("env", "LC_ALL=C", "SLURM_TIME_FORMAT=%s")
 """Words in English and times as seconds since the epoch, whatever the user's settings are."""
 MISSING = 127
 _ACCEPTED = re.compile(r"(\d+)(?:;(\S+))?")
+_FULL = re.compile(r"(Max|Grp)SubmitJob|temporarily unable to accept job")
+"""A limit on jobs in the queue, of association, QOS or cluster; as jobs end there is room again."""
 
 
 def ask(session: Session, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0) -> Done:
@@ -19,6 +21,8 @@ def ask(session: Session, command: Sequence[str], *, stdin: bytes = b"", timeout
 def submitted(answer: Done) -> tuple[str, str]:
     """Job id and cluster (or "") of `sbatch --parsable`, whose answer a site's greeting may surround."""
     found = [match for line in answer.stdout.splitlines() if (match := _ACCEPTED.fullmatch(line.strip()))]
+    if answer.code and _FULL.search(answer.stderr):
+        raise JobLimitReached(f"the cluster takes no more jobs of this user now: {answer.said}")
     if answer.code or not found:
         raise SubmitError(f"sbatch refuses: {answer.said or 'it gave no job id, and no reason'}")
     return found[-1][1], found[-1][2] or ""
