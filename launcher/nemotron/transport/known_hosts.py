@@ -1,0 +1,124 @@
+"""Whether a server is the one it claims to be. Nothing is ever believed at first sight."""
+
+import base64
+import binascii
+import fnmatch
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from nemotron.transport.base import TransportError
+from nemotron.transport.ssh_config import SSH_PORT, Hop
+
+SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+"""Key type -> what is negotiated for it, where that is not its own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    hosts: str
+    """The first field: names, patterns or a hash."""
+    type: str
+    blob: bytes
+    marker: str = ""
+    """`@revoked`, `@cert-authority`, or nothing."""
+
+    def is_of(self, name: str) -> bool:
+        if self.hosts.startswith("|1|"):
+            return _is_hash_of(self.hosts, name)
+        patterns = self.hosts.lower().split(",")
+        if any(pattern.startswith("!") and _matches(name, pattern[1:]) for pattern in patterns):
+            return False
+        return any(_matches(name, pattern) for pattern in patterns)
+
+
+def known_keys(hop: Hop) -> list[KnownKey]:
+    """A server on another port may be known by its name alone, as for ssh."""
+    entries = [entry for path in hop.known_hosts for entry in read_known_hosts(path)]
+    for name in _names(hop):
+        if found := [entry for entry in entries if entry.is_of(name)]:
+            return found
+    return []
+
+
+def preferred_types(known: Sequence[KnownKey], offered: Sequence[str]) -> list[str]:
+    """The server picks the first type it has: one that can be checked should come before all others."""
+    types = [name for key in known if not key.marker for name in SIGNATURES.get(key.type, (key.type,))]
+    first = [name for name in dict.fromkeys(types) if name in offered]
+    return first + [name for name in offered if name not in first]
+
+
+def check(hop: Hop, known: Sequence[KnownKey], key: paramiko.PKey) -> None:
+    blob, shown = key.asbytes(), f"{key.get_name()} {fingerprint(key.asbytes())}"
+    if any(entry.blob == blob and entry.marker == "@revoked" for entry in known):
+        raise TransportError(f"{hop} shows a host key that is revoked in {_files(hop)}: {shown}. Ask who runs it.")
+    trusted = [entry for entry in known if not entry.marker]
+    if any(entry.blob == blob for entry in trusted):
+        return
+    name = _names(hop)[0]
+    if trusted:
+        kept = ", ".join(f"{entry.type} {fingerprint(entry.blob)}" for entry in trusted)
+        raise TransportError(
+            f"{hop} shows another host key than the known one: {shown}, and known is {kept}. Somebody may be in the "
+            f"middle. If its administrators changed it: `ssh-keygen -R '{name}'`, then add the new one."
+        )
+    raise TransportError(
+        f"{hop} is unknown: its host key {shown} is not in {_files(hop)}. Compare it with what its administrators "
+        f"publish, then add it: `{_add_command(hop, key.get_name())}`, or log in with `ssh {hop}` once."
+    )
+
+
+def fingerprint(blob: bytes) -> str:
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+
+
+def read_known_hosts(path: Path) -> Iterator[KnownKey]:
+    """Lines that are no keys are skipped, and so are files that cannot be read: both only make a host less known."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        fields = line.split()
+        marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
+        if len(fields) < 3 or fields[0].startswith("#"):
+            continue
+        try:
+            yield KnownKey(fields[0], fields[1], base64.b64decode(fields[2], validate=True), marker)
+        except binascii.Error:
+            continue
+
+
+def _names(hop: Hop) -> list[str]:
+    if hop.key_name is not None:
+        return [hop.key_name.lower()]
+    host = hop.host.lower()
+    return [host] if hop.port == SSH_PORT else [f"[{host}]:{hop.port}", host]
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """`*` and `?` alone are special; brackets belong to names with a port."""
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def _is_hash_of(field: str, name: str) -> bool:
+    try:
+        salt, expected = (base64.b64decode(part) for part in field.split("|")[2:4])
+    except ValueError:
+        return False
+    return hmac.compare_digest(hmac.new(salt, name.encode(), "sha1").digest(), expected)
+
+
+def _files(hop: Hop) -> str:
+    return " or ".join(str(path) for path in hop.known_hosts[:1]) or "any known_hosts file"
+
+
+def _add_command(hop: Hop, key_type: str) -> str:
+    short = key_type.removeprefix("ssh-").split("-")[0]
+    port = "" if hop.port == SSH_PORT else f"-p {hop.port} "
+    target: Iterable[Path] = hop.known_hosts[:1] or (Path("~/.ssh/known_hosts"),)
+    return f"ssh-keyscan {port}-t {short} {hop.host} >> {next(iter(target))}"
