@@ -34,7 +34,7 @@ async def run_bundled(
     eval_config(run, environ)  # refuses before anything is written
     proxy = proxy_of(run, environ)
     started = datetime.now(UTC)
-    async with reachable(run, proxy) as through:
+    async with reachable(run, proxy, once=0) as through:
         prepared = await suite.prepare(eval_config(through, environ), run.output_dir)
         entry = replace(prepared[0], folder=run.output_dir)
         suite.check([entry], "resume")

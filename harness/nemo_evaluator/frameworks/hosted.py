@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 
 from nemo_evaluator.api.api_dataclasses import EvaluationResult
@@ -24,6 +25,8 @@ from nemo_evaluator.proxy.server import Proxy
 from nemo_evaluator.proxy.upstream import Endpoint
 
 SAMPLING_SECONDS = 1.0
+ONCE = 1
+"""As max_retries: most harnesses count attempts with it and take no 0."""
 GRACE_SECONDS = 10.0
 """From SIGTERM to SIGKILL."""
 
@@ -68,26 +71,31 @@ def proxy_of(run: RunConfig, environ: Mapping[str, str]) -> Proxy | None:
         return None
     folder = Path(config.output_dir) if config.output_dir else run.output_dir / "adapter"
     name = run.endpoint.api_key_name
+    params = run.params
     endpoint = Endpoint(
         run.endpoint.url,
         environ[name] if name else None,
-        run.params.parallelism,
-        run.params.max_retries,
-        run.params.request_timeout,
+        params.parallelism,
+        params.max_retries,
+        params.request_timeout,
     )
     folder.mkdir(parents=True, exist_ok=True)
     return Proxy(config, endpoint, folder, environ)
 
 
 @asynccontextmanager
-async def reachable(run: RunConfig, proxy: Proxy | None) -> AsyncIterator[RunConfig]:
-    """The run with the address that the harness is to ask."""
+async def reachable(run: RunConfig, proxy: Proxy | None, *, once: int = ONCE) -> AsyncIterator[RunConfig]:
+    """The run as the harness is to see it: it asks the proxy, once and patiently, because the proxy does the retries.
+    A harness with retries of its own would multiply them."""
     if proxy is None:
         yield run
         return
     async with proxy:
         through = run.model_copy(deep=True)
         through.endpoint.url = proxy.url
+        through.params.max_retries = once
+        if (patience := proxy.patience) is not None:
+            through.params.request_timeout = ceil(patience)
         yield through
 
 

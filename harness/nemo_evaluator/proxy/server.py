@@ -83,6 +83,11 @@ class Proxy:
             await interceptor.close()
         await self._upstream.close()
 
+    @property
+    def patience(self) -> float | None:
+        """Seconds that whoever asks should wait for an answer."""
+        return self._endpoint.patience
+
     def metrics(self) -> dict[str, Any]:
         """For eval_factory_metrics.json."""
         found: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
@@ -11,7 +11,14 @@ from nemo_evaluator.models.authorization import choose_authorization, secrets_of
 from nemo_evaluator.models.limiter import AdaptiveLimiter
 from nemo_evaluator.models.network import proxy_for, tls_context
 from nemo_evaluator.models.reply import mask, refusal
-from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy
+from nemo_evaluator.models.retry import (
+    ATTEMPTS,
+    PATIENCE_SECONDS,
+    TIMEOUTS,
+    AttemptFailed,
+    RetryPolicy,
+    stop_after_timeouts,
+)
 from nemo_evaluator.models.transport import StaleConnection, Timeouts, Transport
 from nemo_evaluator.proxy.exchange import Reply, Request
 
@@ -30,7 +37,15 @@ class Endpoint:
     parallelism: int | None = None
     max_retries: int | None = None
     request_timeout: float | None = None
-    """Seconds of an attempt; and none begins later than that, because the harness has given up by then."""
+    """Seconds of an attempt."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds after which the last attempt has ended, for the harness that waits for it."""
+        if self.request_timeout is None:
+            return None
+        attempts = ATTEMPTS if self.max_retries is None else self.max_retries + 1
+        return attempts * self.request_timeout + PATIENCE_SECONDS
 
 
 class Upstream:
@@ -45,25 +60,19 @@ class Upstream:
         self.secrets = secrets_of(self._headers)
         self._timeouts = Timeouts().with_total(endpoint.request_timeout or 3600.0)
         self._transport = Transport(self._headers, self._timeouts, None, environ)
-        self._retry = RetryPolicy.bounded(endpoint.max_retries, endpoint.request_timeout)
+        policy = RetryPolicy.bounded(endpoint.max_retries)
+        self._retry = replace(policy, stop=policy.stop | stop_after_timeouts(TIMEOUTS))
         self._limiter = AdaptiveLimiter(endpoint.parallelism or WIDEST)
         self._streams: aiohttp.ClientSession | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        return await (self._stream(request) if request.is_stream else self._ask(request))
-
-    async def close(self) -> None:
-        await self._transport.close()
-        if self._streams is not None:
-            await self._streams.close()
-
-    async def _ask(self, request: Request) -> Reply:
         """The endpoint's last word, whatever it is; 502 and 504 where it said none. Waiting never holds a slot."""
+        attempt = self._begin if request.is_stream else self._attempt
         began, attempts, was_stale, retries = time.monotonic(), 0, False, None
         while True:
             async with self._limiter.slot() as ticket:
                 attempts += 1
-                reply, failure = await self._attempt(request)
+                reply, failure = await attempt(request)
                 if failure is None:
                     self._limiter.succeeded()
                     reply.attempts = attempts
@@ -81,6 +90,11 @@ class Upstream:
                 return reply
             await self._retry.sleep(wait)
 
+    async def close(self) -> None:
+        await self._transport.close()
+        if self._streams is not None:
+            await self._streams.close()
+
     async def _attempt(self, request: Request) -> tuple[Reply, AttemptFailed | None]:
         if not self._transport.is_open:
             self._limiter.lower_to(self._transport.open(self._limiter.max_limit, self._origin))
@@ -90,17 +104,11 @@ class Upstream:
                 request.method, self._origin + request.path, request.raw or None
             )
         except AttemptFailed as failure:
-            status = GATEWAY_TIMEOUT if failure.kind == "timeout" else BAD_GATEWAY
-            return Reply.error(status, mask(str(failure), self.secrets)), failure
-        reply = Reply(status, body, headers.get("Content-Type", "application/json"), seconds=time.perf_counter() - sent)
-        if status < 300:
-            return reply, None
-        if "Retry-After" in headers:
-            reply.headers = {"Retry-After": headers["Retry-After"]}
-        return reply, refusal(status, headers, body, self.secrets)
+            return self._unanswered(failure)
+        return self._judged(status, headers, body, time.perf_counter() - sent)
 
-    async def _stream(self, request: Request) -> Reply:
-        """Passed on piece by piece as it comes; what has begun cannot be asked again, so nothing is retried."""
+    async def _begin(self, request: Request) -> tuple[Reply, AttemptFailed | None]:
+        """Of a stream, which is passed on piece by piece as it comes: once it has begun it cannot be asked again."""
         url = self._origin + request.path
         session = self._streams = self._streams or self._session(url)
         sent = time.perf_counter()
@@ -108,12 +116,33 @@ class Upstream:
             response = await session.request(
                 request.method, url, data=request.raw, proxy=proxy_for(url, self._environ), allow_redirects=False
             )
+            if response.status >= 300:
+                async with response:
+                    body = await response.read()
+                return self._judged(response.status, response.headers, body, time.perf_counter() - sent)
         except TimeoutError:
-            return Reply.error(GATEWAY_TIMEOUT, "the endpoint did not begin its stream in time")
+            failure = AttemptFailed("timeout", "the endpoint did not begin its stream in time", is_transient=True)
+            return self._unanswered(failure)
         except (aiohttp.ClientError, OSError) as error:
-            return Reply.error(BAD_GATEWAY, mask(f"the endpoint cannot be reached: {error}", self.secrets))
+            said = f"the endpoint cannot be reached: {error}"
+            return self._unanswered(AttemptFailed("connection", said, is_transient=True))
         content_type = response.headers.get("Content-Type", "text/event-stream")
-        return Reply(response.status, b"", content_type, chunks=_chunks(response), seconds=time.perf_counter() - sent)
+        seconds = time.perf_counter() - sent
+        return Reply(response.status, b"", content_type, chunks=_chunks(response), seconds=seconds), None
+
+    def _judged(
+        self, status: int, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> tuple[Reply, AttemptFailed | None]:
+        reply = Reply(status, body, headers.get("Content-Type", "application/json"), seconds=seconds)
+        if status < 300:
+            return reply, None
+        if "Retry-After" in headers:
+            reply.headers = {"Retry-After": headers["Retry-After"]}
+        return reply, refusal(status, headers, body, self.secrets)
+
+    def _unanswered(self, failure: AttemptFailed) -> tuple[Reply, AttemptFailed]:
+        status = GATEWAY_TIMEOUT if failure.kind == "timeout" else BAD_GATEWAY
+        return Reply.error(status, mask(str(failure), self.secrets)), failure
 
     def _session(self, url: str) -> aiohttp.ClientSession:
         limits = aiohttp.ClientTimeout(total=self._timeouts.total, sock_connect=self._timeouts.connect)

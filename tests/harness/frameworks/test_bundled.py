@@ -40,3 +40,11 @@ async def test_a_share_of_samples_is_refused(evaluator, server):
     done = await asyncio.to_thread(evaluator, *task(evaluator, server), *limit, code=2)
     assert "limit_samples 0.5 must be a whole number" in done.stderr
     assert not (evaluator.folder / "out").exists()
+
+
+async def test_behind_the_adapter_retries_are_not_multiplied(evaluator, server):
+    server.control(behaviours=[{"status": 503, "retry_after": 0}])
+    logged = "target.api_endpoint.adapter_config.use_request_logging=true"
+    params = f"config.params.limit_samples=1,config.params.max_retries=2,{logged}"
+    await asyncio.to_thread(evaluator, *task(evaluator, server), "--overrides", params, code=1)
+    assert server.count == 3

@@ -121,6 +121,26 @@ async def test_without_anything_to_do_there_is_no_proxy(evaluator, server):
     assert f"{server.url}/completions" in evaluator.json("seen.json")["argv"]
 
 
+async def test_the_proxy_retries_and_the_harness_is_told_to_ask_once_and_wait(evaluator, server):
+    """Two that retry would ask as often as the product of both."""
+    server.control(behaviours=[{"status": 503, "retry_after": 0, "when": {"first": 2}}])
+    params = "config.params.max_retries=2,config.params.request_timeout=40,config.params.limit_samples=1"
+    await run(evaluator, *evaluator.task(url=f"{server.url}/completions"), "--overrides", params)
+    argv = evaluator.json("seen.json")["argv"]
+    assert server.count == 3
+    assert argv[argv.index("--retries") + 1] == "1"
+    assert int(argv[argv.index("--timeout") + 1]) >= 3 * 40
+    written = evaluator.yaml("run_config.yml")["config"]["params"]
+    assert (written["max_retries"], written["request_timeout"]) == (2, 40)
+
+
+async def test_a_harness_without_the_proxy_keeps_its_own_retries(evaluator, server):
+    off = "target.api_endpoint.adapter_config.use_caching=false,config.params.max_retries=4"
+    await run(evaluator, *evaluator.task(url=f"{server.url}/completions"), "--overrides", off)
+    argv = evaluator.json("seen.json")["argv"]
+    assert argv[argv.index("--retries") + 1] == "4"
+
+
 async def test_a_refusal_can_end_the_task(evaluator, server):
     server.control(behaviours=[{"status": 404}])
     config = "target.api_endpoint.adapter_config.use_raise_client_errors=true"

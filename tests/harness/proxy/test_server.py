@@ -69,6 +69,20 @@ async def test_an_endpoint_that_hangs_costs_one_timeout(tmp_path):
         assert time.monotonic() - began < 5
 
 
+async def test_a_stall_is_asked_again_once(tmp_path):
+    stall = Behaviour(hang="headers", when=When(first=1))
+    async with FakeServer(stall) as server, harness(server, tmp_path, patience=0.3, max_retries=5) as client:
+        assert (await client.ask()).status == 200
+        assert server.count == 2
+
+
+async def test_a_request_that_stalls_for_ever_ends_after_two_timeouts(tmp_path):
+    async with FakeServer(Behaviour(hang="headers")) as server:
+        async with harness(server, tmp_path, patience=0.2, max_retries=50) as client:
+            assert (await client.ask()).status == 504
+            assert server.count == 2
+
+
 async def test_an_endpoint_that_is_gone_is_a_bad_gateway(tmp_path):
     async with FakeServer() as server, harness(server, tmp_path) as client:
         await server.stop()
@@ -85,6 +99,19 @@ async def test_a_stream_passes_piece_by_piece(tmp_path):
         assert said.text == text
         await client.ask(stream=True)
         assert server.count == 2
+
+
+async def test_a_stream_that_does_not_begin_is_asked_again(tmp_path):
+    faults = Behaviour(status=503, retry_after=0.01, when=When(first=1)), Behaviour(body="data: [DONE]\n\n")
+    async with FakeServer(*faults) as server, harness(server, tmp_path, max_retries=2) as client:
+        said = await client.ask(stream=True)
+        assert (said.status, server.count) == (200, 2)
+
+
+async def test_a_stream_that_is_refused_says_why(tmp_path):
+    async with FakeServer(Behaviour(status=400)) as server, harness(server, tmp_path, max_retries=2) as client:
+        said = await client.ask(stream=True)
+        assert (said.status, "message" in said.json["error"], server.count) == (400, True, 1)
 
 
 async def test_what_is_no_json_passes_too(tmp_path):

@@ -9,7 +9,7 @@ import time
 import urllib.request
 
 parser = argparse.ArgumentParser()
-for name in ("url", "out", "model", "task", "temperature"):
+for name in ("url", "out", "model", "task", "temperature", "retries", "timeout"):
     parser.add_argument("--" + name)
 parser.add_argument("--limit", type=int, default=3)
 parser.add_argument("--exit", type=int, default=0)
