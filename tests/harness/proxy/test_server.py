@@ -77,10 +77,10 @@ async def test_a_stall_is_asked_again_once(tmp_path):
 
 
 async def test_a_request_that_stalls_for_ever_ends_after_two_timeouts(tmp_path):
-    async with FakeServer(Behaviour(hang="headers")) as server:
-        async with harness(server, tmp_path, patience=0.2, max_retries=50) as client:
-            assert (await client.ask()).status == 504
-            assert server.count == 2
+    stall, retries = Behaviour(hang="headers"), {"patience": 0.2, "max_retries": 50}
+    async with FakeServer(stall) as server, harness(server, tmp_path, **retries) as client:
+        assert (await client.ask()).status == 504
+        assert server.count == 2
 
 
 async def test_an_endpoint_that_is_gone_is_a_bad_gateway(tmp_path):
