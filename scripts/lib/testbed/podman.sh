@@ -4,7 +4,7 @@
 
 podman_start() {
     mkdir -p "$state/podman"
-    needs podman runc buildah skopeo
+    needs podman runc buildah skopeo umoci squashfuse mksquashfs=squashfs-tools
     engine_settings
     start podman podman system service --time=0 "unix://$state/podman/engine.sock"
 }
