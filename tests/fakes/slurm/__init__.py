@@ -1,5 +1,6 @@
-"""A Slurm of one machine: sbatch, squeue, sacct, scancel, scontrol, srun, sinfo and sacctmgr as programs on a PATH, with
-the answers, exit codes and messages of the real ones (22.05), and a test's hand on what happens.
+"""A Slurm of one machine: sbatch, squeue, sacct, scancel, scontrol, srun, sinfo and sacctmgr as programs on a PATH.
+
+They have the answers, exit codes and messages of the real ones (22.05), and a test has its hand on what happens:
 
     with FakeSlurm.at(tmp_path / "slurm") as slurm:
         environ = slurm.environ(os.environ)     # PATH begins with the programs
