@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from nemotron.errors import SubmitError
+from nemotron.cli.sweep_jobs import chosen, show_sweep, sweep_option
+from nemotron.errors import SubmitError, UsageError
 from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, all_records, exit_code_of, find_record, wait_for, worst
 
@@ -34,9 +35,13 @@ def list_jobs(as_json: bool) -> None:
 
 @jobs.command("status")
 @click.argument("job_id", metavar="[ID]", required=False)
+@sweep_option
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
-def status(job_id: str | None, as_json: bool) -> None:
-    """How far a job is, task by task."""
+def status(job_id: str | None, sweep_id: str | None, as_json: bool) -> None:
+    """How far a job is, task by task; of a sweep how each of its jobs is, live on a terminal."""
+    if sweep_id is not None:
+        show_sweep(job_id, sweep_id, as_json)
+        return
     record = find_record(job_id, os.environ)
     row = _row(record) | {"progress": record.progress, "summary": record.summary}
     if as_json:
@@ -61,10 +66,13 @@ def logs(job_id: str | None, follow: bool) -> None:
 
 
 @jobs.command("cancel")
-@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
-def cancel(job_ids: tuple[str, ...]) -> None:
+@click.argument("job_ids", metavar="ID...", nargs=-1)
+@sweep_option
+def cancel(job_ids: tuple[str, ...], sweep_id: str | None) -> None:
     """Stop jobs; what they finished is kept."""
-    for record in [find_record(job_id, os.environ) for job_id in job_ids]:
+    if not job_ids and sweep_id is None:
+        raise UsageError("Which jobs? Name them by ID, or their sweep with --sweep; `nemotron jobs list` shows them.")
+    for record in chosen(job_ids, sweep_id):
         state = _state(record)
         if state.phase.is_final:
             click.echo(f"{record.id} has ended already: {state.phase}.")
@@ -75,10 +83,11 @@ def cancel(job_ids: tuple[str, ...]) -> None:
 
 @jobs.command("wait")
 @click.argument("job_ids", metavar="[ID]...", nargs=-1)
+@sweep_option
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up waiting; exit code 124.")
-def wait(job_ids: tuple[str, ...], timeout: float | None) -> None:
+def wait(job_ids: tuple[str, ...], sweep_id: str | None, timeout: float | None) -> None:
     """Until jobs have ended; the exit code is that of the worst task of the worst job."""
-    records = [find_record(job_id, os.environ) for job_id in job_ids or (None,)]
+    records = chosen(job_ids, sweep_id)
     states = wait_for(records, _state, timeout=timeout)
     for record in records:
         click.echo(f"{record.id}  {states[record.id].phase}  {record.output_dir}")

@@ -53,6 +53,8 @@ def _point(name: str, row: Any, place: str, overrides: Sequence[str], environ: M
     env = {key: str(value) for key, value in interpolate(given, environ, place).items()}
     own = dict(_flat({key: value for key, value in row.items() if key != ENV}))
     chooses_folder = RESULTS_KEY in own or bool(env.get(RESULTS_VARIABLE))
+    if any(key[0].isdigit() for key in own):
+        raise UsageError(f'{place}: a name with dots is written in quotes, ["{name}.{next(iter(own)).split(".")[0]}"].')
     spelled = tuple(override_of(key, value) for key, value in own.items())
     return Point(name, (*overrides, *spelled), env, chooses_folder)
 
