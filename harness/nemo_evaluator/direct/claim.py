@@ -1,7 +1,8 @@
 """One writer for each results folder: .nemotron-eval.lock names its owner, who renews it while it lives.
 
 An owner on this machine is looked up among the processes. The job that a scheduler restarts finds its own claim, and
-takes it back. Any other claim holds for five minutes after its last heartbeat; then it is stale, and resume takes it.
+takes it back; a second step of the same job on another node does not, while the first one's heart beats. Any other
+claim holds for five minutes after its last heartbeat; then it is stale, and resume takes it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from nemo_evaluator.direct.errors import Refused, StorageFailed
 
 NAME = ".nemotron-eval.lock"
 HEARTBEAT_SECONDS = 10.0
+SILENT_SECONDS = 3 * HEARTBEAT_SECONDS
+"""Of an owner in the same job: it has been killed, whatever the scheduler says about restarts."""
 STALE_SECONDS = 300.0
 JOB_VARIABLES = {"SLURM_JOB_ID": "slurm", "LEPTON_JOB_NAME": "lepton", "RUNAI_JOB_NAME": "runai"}
 
@@ -35,12 +38,18 @@ def job_id(environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def check_claim(folder: Path, job: str | None, resume: bool) -> None:
+def restarts(environ: Mapping[str, str]) -> int:
+    """How often a scheduler has started this job again."""
+    count = environ.get("SLURM_RESTART_COUNT", "")
+    return int(count) if count.isdecimal() else 0
+
+
+def check_claim(folder: Path, job: str | None, resume: bool, restarted: int = 0) -> None:
     """Raises Refused while somebody else may be writing here."""
-    _judge(read_json(folder / NAME), folder, job, resume)
+    _judge(read_json(folder / NAME), folder, job, resume, restarted)
 
 
-def _judge(owner: Mapping[str, Any], folder: Path, job: str | None, resume: bool) -> None:
+def _judge(owner: Mapping[str, Any], folder: Path, job: str | None, resume: bool, restarted: int) -> None:
     if not owner:
         return
     who = f"process {owner.get('pid')} on {owner.get('host')}" + (f" (job {owner['job']})" if owner.get("job") else "")
@@ -50,10 +59,10 @@ def _judge(owner: Mapping[str, Any], folder: Path, job: str | None, resume: bool
                 f"{folder} is being written by {who}: wait for it, stop it, or choose a new EVAL_RESULTS_DIR."
             )
         return
-    if job is not None and owner.get("job") == job:
-        return
     heartbeat = owner.get("heartbeat_unix")
     silent = time.time() - (heartbeat if isinstance(heartbeat, (int, float)) else 0)
+    if job is not None and owner.get("job") == job and (_is_earlier(owner, restarted) or silent > SILENT_SECONDS):
+        return
     if silent <= STALE_SECONDS:
         raise Refused(
             f"{folder} is claimed by {who}, last heard of {max(0, int(silent))} s ago: wait for it, stop it, "
@@ -66,17 +75,29 @@ def _judge(owner: Mapping[str, Any], folder: Path, job: str | None, resume: bool
         )
 
 
+def _is_earlier(owner: Mapping[str, Any], restarted: int) -> bool:
+    """A life of this job that the scheduler has ended. Only Slurm counts lives; on other platforms a job has one
+    process at a time."""
+    before = owner.get("restarts", 0)
+    return not str(owner.get("job")).startswith("slurm:") or (isinstance(before, int) and restarted > before)
+
+
 class Claim:
     """Taken by the constructor (or Refused), renewed by a thread of its own, given back on leaving the context."""
 
     def __init__(
-        self, folder: Path, job: str | None, resume: bool, heartbeat_seconds: float = HEARTBEAT_SECONDS
+        self,
+        folder: Path,
+        job: str | None,
+        resume: bool,
+        restarted: int = 0,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self._path = folder / NAME
         self._period = heartbeat_seconds
         self._lock = threading.Lock()
         previous = read_json(self._path)
-        _judge(previous, folder, job, resume)
+        _judge(previous, folder, job, resume, restarted)
         _end_orphan(previous)
         self._owner: dict[str, Any] = {
             "pid": os.getpid(),
@@ -84,6 +105,7 @@ class Claim:
             "host": socket.gethostname(),
             "machine": _machine(),
             "job": job,
+            "restarts": restarted,
             "started": _now(),
             "child": None,
         }

@@ -12,7 +12,7 @@ from nemo_evaluator.direct import manifest as documents
 from nemo_evaluator.direct.atomic import read_json, write_json, write_text
 from nemo_evaluator.direct.checks import check_folders, check_plan, check_same_settings, find_executable
 from nemo_evaluator.direct.child import run_child
-from nemo_evaluator.direct.claim import Claim, check_claim, job_id
+from nemo_evaluator.direct.claim import Claim, check_claim, job_id, restarts
 from nemo_evaluator.direct.command import RUN_CONFIG, Command, build_command
 from nemo_evaluator.direct.environment import check_secrets, child_environment, endpoint_url, secret_values, token
 from nemo_evaluator.direct.errors import Refused
@@ -42,6 +42,7 @@ class Setting:
     url: str
     executable: Path
     job: str | None
+    restarts: int
     environ: Mapping[str, str]
     """The harness's, not the runner's."""
     masker: Masker
@@ -70,7 +71,7 @@ def run(plan: Plan, environ: Mapping[str, str], stop: Stop, say: Callable[[str],
             look_ahead(setting, environ, stop, say)
         setting = prepare(plan, environ)  # waiting for the endpoint may have taken long
     make_output_dir(plan.output_dir)
-    with Claim(plan.output_dir, setting.job, plan.resume) as claim:
+    with Claim(plan.output_dir, setting.job, plan.resume, setting.restarts) as claim:
         progress = Progress(plan.output_dir, setting.job, len(plan.tasks), say)
         return run_tasks(Session(setting, claim, progress, stop, say))
 
@@ -81,14 +82,14 @@ def prepare(plan: Plan, environ: Mapping[str, str]) -> Setting:
     check_secrets(plan, environ)
     executable = find_executable(environ)
     job = job_id(environ)
-    check_claim(plan.output_dir, job, plan.resume)
+    check_claim(plan.output_dir, job, plan.resume, restarts(environ))
     continues = plan.resume or was_restarted(plan.output_dir, job)
     check_folders(plan, may_exist=continues or plan.overwrite)
     if continues:
         check_same_settings(plan, read_json(plan.output_dir / "run_manifest.json"))
     masker = Masker(secret_values(plan, environ, url))
     child = child_environment(plan, environ, executable)
-    return Setting(plan, url, executable, job, child, masker, continues)
+    return Setting(plan, url, executable, job, restarts(environ), child, masker, continues)
 
 
 def was_restarted(output_dir: Path, job: str | None) -> bool:

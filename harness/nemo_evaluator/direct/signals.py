@@ -8,11 +8,14 @@ import signal
 import time
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Iterator
+from typing import Callable, Iterator
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
 REQUEUE, INTERRUPTED = 75, 130
-ECHO_SECONDS = 1.0
+ECHO_SECONDS = 5.0
+"""Schedulers send SIGTERM twice, to the step and to the job; Ctrl-C arrives twice, from the terminal and from who
+started us, but at once."""
+INTERRUPT_ECHO_SECONDS = 1.0
 
 
 class Stopped(BaseException):
@@ -22,7 +25,8 @@ class Stopped(BaseException):
 class Stop:
     """Remembers the first signal."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.signal: int | None = None
         self.hurries = False
         """Told again; not by the same event that came over two ways."""
@@ -62,8 +66,9 @@ class Stop:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self.signal is None:
-            self.signal, self._first = number, time.monotonic()
-        self.hurries = time.monotonic() - self._first > ECHO_SECONDS
+            self.signal, self._first = number, self._clock()
+        echo = INTERRUPT_ECHO_SECONDS if number == signal.SIGINT else ECHO_SECONDS
+        self.hurries = self.hurries or self._clock() - self._first > echo
         with suppress(BlockingIOError):
             os.write(self._writer, b"!")
         if self._raises:

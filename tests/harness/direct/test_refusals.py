@@ -197,9 +197,27 @@ def test_a_stale_claim_is_reported_and_left_to_resume(environ, output, overwrite
     prepare(parse_plan(plan_document(output, resume=True)), environ)
 
 
-def test_a_requeued_job_takes_its_own_claim_back(environ, output):
-    write_claim(output)
+@pytest.mark.parametrize("restarts", [0, 3])
+def test_a_requeued_job_takes_its_own_claim_back(environ, output, restarts):
+    write_claim(output, restarts=restarts)
+    again = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts + 1)}
+    prepare(parse_plan(plan_document(output)), environ | again)
+
+
+def test_a_second_step_of_a_job_is_no_restart_of_it(environ, output):
+    """On another node of the same job, in the same life."""
+    write_claim(output, restarts=1)
+    assert "node7" in refusal(environ | {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"}, output)
+
+
+def test_a_job_that_was_killed_without_being_counted_takes_its_silent_claim_back(environ, output):
+    write_claim(output, heartbeat_unix=time.time() - 40)
     prepare(parse_plan(plan_document(output)), environ | {"SLURM_JOB_ID": "7"})
+
+
+def test_a_restarted_job_of_a_platform_that_counts_nothing_takes_its_claim_back(environ, output):
+    write_claim(output, job="lepton:eval-1")
+    prepare(parse_plan(plan_document(output)), environ | {"LEPTON_JOB_NAME": "eval-1"})
 
 
 def test_the_same_number_on_another_cluster_is_another_job(environ, output):

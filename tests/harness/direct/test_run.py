@@ -192,7 +192,7 @@ def test_a_harness_that_will_not_stop_is_killed(world):
     process.terminate()
     wait_for(lambda: world.read("progress.json")["state"] == "stopped")  # if we are killed now, this is on record
     time.sleep(1.5)
-    process.terminate()  # told again: at once
+    process.send_signal(signal.SIGINT)  # told again, by hand: at once
     assert finish(process, timeout=10).code == 75
     assert not is_running(world.calls()[0]["pid"])
 
