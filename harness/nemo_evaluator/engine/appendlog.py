@@ -66,6 +66,10 @@ class AppendLog:
     def is_backed_up(self) -> bool:
         return self._backlog > BACKLOG_BYTES
 
+    def flush(self) -> None:
+        """Write what is queued now."""
+        self._commit()
+
     def read(self, offset: int, length: int) -> bytes:
         """A line that is already durable."""
         return os.pread(self._fd, length, offset)

@@ -6,7 +6,6 @@ wait, only their places in the journal are kept. Memory holds the window in flig
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import suppress
@@ -14,13 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nemo_evaluator.engine.appendlog import Entry
+from nemo_evaluator.engine.contract import (
+    FAULTS,
+    Broken,
+    checked_answer,
+    checked_seed,
+    checked_verdict,
+    fault,
+    finite,
+    is_ending,
+)
 from nemo_evaluator.engine.journal import Journal
 from nemo_evaluator.engine.ledger import ANSWERED, EMPTY, SCORER_ERROR, TRUNCATED, Ledger
 from nemo_evaluator.engine.plan import Attempt
 from nemo_evaluator.engine.progress import ProgressTracker, Settled
 from nemo_evaluator.engine.rows import Seeded, answer_row, error_row, score_row, scorer_error_row
+from nemo_evaluator.engine.stock import Stock
 from nemo_evaluator.environments import EvalEnvironment
-from nemo_evaluator.environments.told import told
 from nemo_evaluator.errors import ERROR_KINDS, FATAL_KINDS, RequestError, RunFailed
 from nemo_evaluator.models import ModelClient
 from nemo_evaluator.solvers import Solver
@@ -76,16 +85,17 @@ class Pipeline:
         self.progress, self.limits = progress, limits
         self.sample_timeout, self.judge_client = sample_timeout, judge_client
         self._to_ask: Iterator[Attempt] = ledger.to_ask()
-        self._seeded: asyncio.Queue[Seeded] = asyncio.Queue(maxsize=limits.solve)
+        self._seeded: Stock[Seeded] = Stock(limits.solve)
         self._answered: asyncio.Queue[Answered] = asyncio.Queue()
         self._to_judge: asyncio.Queue[tuple[Attempt, VerifyResult, float]] = asyncio.Queue(maxsize=limits.judge)
         self._waiting_bytes = 0
-        self._unsettled = 0
+        self._unsettled = self._unanswered = 0
         self._all_settled = asyncio.Event()
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
         """Until every attempt is settled, or `stop` is set. Raises RunFailed when going on makes no sense."""
-        self._unsettled = self._queue_unverified() + sum(1 for _ in self.ledger.to_ask())
+        self._unanswered = self.ledger.unanswered()
+        self._unsettled = self._queue_unverified() + self._unanswered
         if not self._unsettled:
             return
         try:
@@ -125,37 +135,44 @@ class Pipeline:
         for attempt in self._to_ask:  # one iterator, shared by the workers
             started = time.perf_counter()
             try:
-                seed = await self.env.seed(attempt.problem_idx)
-            except Exception as error:  # the user's code
-                self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", told(error), 0.0)
+                seed = checked_seed(await self.env.seed(attempt.problem_idx))
+            except FAULTS as error:
+                self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", fault(error), 0.0)
                 continue
-            if attempt.repeat:
+            if seed.repeat != attempt.repeat:
                 seed = replace(seed, repeat=attempt.repeat)
             await self._seeded.put(Seeded(attempt, seed, _ms(started)))
 
     # solve
 
     async def _solve_all(self) -> None:
-        while True:
-            await self._solve(await self._seeded.get())
+        while not is_ending():
+            await self._solve(await self._seeded.take())
 
     async def _solve(self, seeded: Seeded) -> None:
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self.sample_timeout) as deadline:
-                result = await self.solver.solve(seeded.seed)
+            result = checked_answer(await self._solution(seeded.seed))
         except RequestError as error:
             self._no_answer(seeded, error.kind, str(error), _ms(started))
-        except Exception as error:  # the user's code
-            if deadline.expired():
-                self._no_answer(seeded, "timeout", f"no answer within {self.sample_timeout:g} s", _ms(started))
-            else:
-                self._no_answer(seeded, "solver", told(error), _ms(started))
+        except FAULTS as error:
+            self._no_answer(seeded, "solver", fault(error), _ms(started))
         else:
             if result.error is None:
                 await self._answer(seeded, result, _ms(started))
             else:
-                self._no_answer(seeded, result.error_kind or "solver", result.error, _ms(started))
+                self._no_answer(seeded, result.error_kind or "solver", str(result.error), _ms(started))
+
+    async def _solution(self, seed: SeedResult) -> SolveResult:
+        if self.sample_timeout is None:
+            return await self.solver.solve(seed)
+        try:
+            async with asyncio.timeout(self.sample_timeout) as deadline:
+                return await self.solver.solve(seed)
+        except Exception:
+            if deadline.expired():
+                raise RequestError("timeout", f"no answer within {self.sample_timeout:g} s") from None
+            raise
 
     async def _answer(self, seeded: Seeded, result: SolveResult, model_ms: float) -> None:
         """Journal an answer, then hand it to the verifiers."""
@@ -168,6 +185,7 @@ class Pipeline:
             waiting.seed, waiting.response = seeded.seed, result.response
             waiting.reward, waiting.scoring_details = result.reward, result.scoring_details
         self._answered.put_nowait(waiting)
+        self._one_less_to_ask()
         if self.journal.is_backed_up:
             await entry.durable()
 
@@ -176,14 +194,21 @@ class Pipeline:
         attempt, state = seeded.attempt, f"error:{kind if kind in ERROR_KINDS else 'solver'}"
         entry = self.journal.answer(error_row(seeded, state, message, model_ms))
         self.ledger.answered(attempt.ordinal, state, entry.offset, entry.length)
+        self._one_less_to_ask()
         self._settle(attempt, state, None)
         if kind in FATAL_KINDS:
             raise RunFailed(message)
 
+    def _one_less_to_ask(self) -> None:
+        """After the last answer nothing is left to wait for before the disk has it."""
+        self._unanswered -= 1
+        if not self._unanswered:
+            self.journal.flush()
+
     # verify
 
     async def _verify_all(self) -> None:
-        while True:
+        while not is_ending():
             await self._verify(await self._answered.get())
             self._answered.task_done()
 
@@ -192,8 +217,8 @@ class Pipeline:
             await answer.entry.durable()
         started = time.perf_counter()
         try:
-            verdict = await self._verdict(answer)
-        except Exception as error:  # the user's code
+            verdict = checked_verdict(await self._verdict(answer))
+        except FAULTS as error:
             self._no_score(answer.attempt, error, _ms(started))
             return
         finally:
@@ -217,12 +242,14 @@ class Pipeline:
     # judge
 
     async def _judge_all(self) -> None:
-        while True:
+        while not is_ending():
             attempt, verdict, started = await self._to_judge.get()
             try:
-                self._score(attempt, await self._judged(verdict), _ms(started))
-            except Exception as error:  # the user's code, or the judge's endpoint
+                judged = await self._judged(verdict)
+            except FAULTS as error:
                 self._no_score(attempt, error, _ms(started))
+            else:
+                self._score(attempt, judged, _ms(started))
             self._to_judge.task_done()
 
     async def _judged(self, verdict: VerifyResult) -> VerifyResult:
@@ -239,18 +266,19 @@ class Pipeline:
 
     def _score(self, attempt: Attempt, verdict: VerifyResult, verify_ms: float) -> None:
         try:
-            reward = _finite(verdict.reward)
-        except (TypeError, ValueError) as error:
+            reward = finite("reward", verdict.reward)
+        except Broken as error:
             self._no_score(attempt, error, verify_ms)
             return
         entry = self.journal.score(score_row(attempt, reward, verdict, verify_ms))
         self.ledger.scored(attempt.ordinal, reward, entry.offset, entry.length)
         self._settle(attempt, self.ledger.state(attempt.ordinal), reward)
 
-    def _no_score(self, attempt: Attempt, error: Exception, verify_ms: float) -> None:
+    def _no_score(self, attempt: Attempt, error: BaseException, verify_ms: float) -> None:
         """The scorer failed: the answer stays in the journal, and --resume scores it without asking again."""
+        message = fault(error)
         log.debug("scoring problem %d failed", attempt.problem_idx, exc_info=error)
-        entry = self.journal.score(scorer_error_row(attempt, told(error), verify_ms))
+        entry = self.journal.score(scorer_error_row(attempt, message, verify_ms))
         self.ledger.scored(attempt.ordinal, None, entry.offset, entry.length)
         self._settle(attempt, SCORER_ERROR, None)
 
@@ -265,13 +293,6 @@ def _answer_state(result: SolveResult) -> str:
     if result.model_response is not None and result.model_response.finish_reason == "length":
         return TRUNCATED
     return ANSWERED if result.response.strip() else EMPTY
-
-
-def _finite(reward: Any) -> float:
-    value = float(reward)
-    if not math.isfinite(value):
-        raise ValueError(f"the scorer returned {reward!r}: a reward is a finite number")
-    return value
 
 
 def _ms(started: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from nemo_evaluator.engine.contract import FAULTS, checked_seed, fault
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.solvers import Solver
 
@@ -47,8 +48,9 @@ async def take_fingerprint(env: EvalEnvironment, solver: Solver, dataset_size: i
 
 async def _prompt(env: EvalEnvironment, idx: int) -> Any:
     try:
-        seed = await env.seed(idx)
-    except Exception as error:  # the user's code; the run will make an error:seed of it
+        seed = checked_seed(await env.seed(idx))
+    except FAULTS as error:  # the run will make an error:seed of it
+        fault(error)
         return type(error).__name__
     return [seed.prompt, seed.messages, seed.system]
 

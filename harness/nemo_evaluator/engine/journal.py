@@ -72,6 +72,10 @@ class Journal:
     def score(self, row: dict[str, Any]) -> Entry:
         return self._scores.append(dump_line(row))
 
+    def flush(self) -> None:
+        """Answers need not wait for more of them."""
+        self._answers.flush()
+
     def read_answer(self, ledger: Ledger, ordinal: int) -> dict[str, Any]:
         return parse_line(self._answers.read(ledger.answer_at[ordinal], ledger.answer_length[ordinal]))
 

@@ -65,6 +65,10 @@ class Ledger:
         """Attempts without an answer, those that ended in an error included."""
         return (self.plan[int(ordinal)] for ordinal in np.flatnonzero(~self._has_answer()))
 
+    def unanswered(self) -> int:
+        """How many `to_ask` gives."""
+        return int(np.count_nonzero(~self._has_answer()))
+
     def to_verify(self) -> Iterator[Attempt]:
         """Attempts whose answer has no score, those whose scorer failed included."""
         has_no_score = np.isnan(np.asarray(self.reward))
