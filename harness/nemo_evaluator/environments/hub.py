@@ -170,6 +170,7 @@ class HubRows:
         self._data = data
         self._table = data.data.table if hasattr(data, "features") else data
         self._is_decoded = self._table is not data
+        self._columns = dict(zip(self._table.column_names, self._table.columns, strict=True))
 
     def __len__(self) -> int:
         return int(self._data.num_rows)
@@ -178,7 +179,7 @@ class HubRows:
         position = range(len(self))[idx]
         if self._is_decoded:
             return dict(self._data[position])
-        return dict(self._table.slice(position, 1).to_pylist()[0])
+        return {name: column[position].as_py() for name, column in self._columns.items()}
 
     def provenance(self) -> dict[str, Any]:
         source = self._source

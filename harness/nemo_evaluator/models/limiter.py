@@ -13,7 +13,7 @@ from typing import Any
 
 QUICK_GROWTH, CAREFUL_GROWTH = 1.05, 1.01
 """Of the rate, with every success."""
-STARTS_PER_TURN = 4
+STARTS_PER_TURN = 16
 """Of the event loop. Hundreds of requests that leave together come back together, and the endpoint idles in between; a
 few at a time, they spread over the time that one takes."""
 NARROWEST_GAP = 0.0005

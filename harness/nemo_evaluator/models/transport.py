@@ -5,6 +5,7 @@ import io
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from nemo_evaluator.errors import UsageError
+from nemo_evaluator.models.deadlines import Deadlines
 from nemo_evaluator.models.network import proxy_for, raise_open_files, tls_context
 from nemo_evaluator.models.retry import AttemptFailed
 from nemo_evaluator.models.wire import Wire
@@ -21,6 +23,7 @@ from nemo_evaluator.models.wire import Wire
 READ_BUFFER_BYTES = 1 << 20
 """aiohttp's 64 kB makes a 5 MB answer stop and start eighty times."""
 LARGE_BODY_BYTES = 1 << 20
+NO_LIMIT: AbstractContextManager[None] = nullcontext()
 
 Exchanged: TypeAlias = tuple[int, Mapping[str, str], bytes]
 
@@ -88,6 +91,7 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wires: dict[tuple[str, str], Wire] = {}
+        self._deadlines: Deadlines | None = None
         self.connections_opened = 0
 
     def open(self, connections: int, url: str) -> int:
@@ -107,6 +111,7 @@ class Transport:
         )
         self._wires = {}
         self._loop = asyncio.get_running_loop()
+        self._deadlines = Deadlines(self._timeouts.total) if self._timeouts.total is not None else None
         return room
 
     @property
@@ -115,6 +120,8 @@ class Transport:
 
     async def close(self) -> None:
         session, self._session, self._loop = self._session, None, None
+        if self._deadlines is not None:
+            self._deadlines.close()
         if session is not None:
             await session.close()
 
@@ -122,7 +129,7 @@ class Transport:
         current = Exchange()
         _current.set(current)
         try:
-            async with asyncio.timeout(self._timeouts.total):
+            with self._deadlines.begin() if self._deadlines is not None else NO_LIMIT:
                 if proxy := self._proxy(url):
                     return await self._by_proxy(method, url, body, proxy, current)
                 return await (self._wires.get((method, url)) or self._wire(method, url)).exchange(body, current)

@@ -66,9 +66,12 @@ class Wire:
         while message.code < 200:  # informational; the reply follows
             message, payload = await protocol.read()
         watch.has_begun = True
-        protocol.read_timeout = self._idle_seconds
-        protocol.start_timeout()
-        content = await payload.read()
+        if payload.is_eof():
+            content = payload.read_nowait()
+        else:
+            protocol.read_timeout = self._idle_seconds
+            protocol.start_timeout()
+            content = await payload.read()
         connection.release()
         return message.code, message.headers, content
 
