@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden.framework import FILE
 from tests.launcher.nemotron_process import ROOT, User
 
 
@@ -35,6 +36,14 @@ def test_it_does_not_take_somebody_elses_repository_for_its_own(user: User, inst
     subprocess.run(["git", "init", "-q", str(installed)], check=True, env=environ)
     done = user("steps", "run", "eval/model_eval", "-d", PYTHONPATH=str(installed))
     assert json.loads(done.stdout)["plan"]["code"]["git_sha"] is None
+
+
+def test_its_own_benchmarks_are_told_to_who_reads_an_image_and_listed_once(installed: Path):
+    assert (installed / "core_evals/nemo_evaluator/framework.yml").read_bytes() == FILE.read_bytes()
+    command = [sys.executable, "-m", "nemo_evaluator.cli.nemo_evaluator_main", "ls"]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
+    listed = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    assert listed.count("* tiny_arithmetic") == 1
 
 
 def test_it_has_the_three_commands(installed: Path):

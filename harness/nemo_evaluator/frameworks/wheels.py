@@ -12,6 +12,8 @@ from nemo_evaluator.errors import UsageError
 from nemo_evaluator.frameworks.merge import merged
 
 NAMESPACE = "core_evals"
+OWN_PACKAGE = "nemo_evaluator"
+"""Our own benchmarks tell of themselves there, for whoever reads an image; here the registry knows them."""
 CHAT_AND_COMPLETIONS = ("chat", "completions")
 
 
@@ -39,7 +41,8 @@ class Task:
 
 def installed_tasks() -> list[Task]:
     """In the order of the files. Raises UsageError for a framework.yml that cannot be read."""
-    return [task for path in sorted(_framework_files()) for task in read_framework(path)]
+    files = [path for path in sorted(_framework_files()) if path.parent.name != OWN_PACKAGE]
+    return [task for path in files for task in read_framework(path)]
 
 
 def read_framework(path: Path) -> list[Task]:

@@ -30,9 +30,10 @@ def tasks(image: str, platform: str, all_layers: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"image": str(resolved.pinned), **_listing(listed)}, indent=2))
         return
-    width = max((len(task.name) for task in listed.tasks), default=0)
-    for task in listed.tasks:
-        click.echo(f"{task.name:{width}}  {','.join(task.endpoint_types) or '-':16}  {_defaults(task)}".rstrip())
+    names = [_shown_name(task, listed) for task in listed.tasks]
+    width = max(map(len, names), default=0)
+    for name, task in zip(names, listed.tasks, strict=True):
+        click.echo(f"{name:{width}}  {','.join(task.endpoint_types) or '-':16}  {_defaults(task)}".rstrip())
     click.echo(f"{len(listed.tasks)} tasks in {resolved.pinned}", err=True)
     if not listed.is_complete:
         click.echo(f"read {listed.layers_read} of {listed.layers_total} layers whole; --all-layers reads all", err=True)
@@ -54,6 +55,11 @@ def _listing(listed: TaskList) -> dict[str, object]:
         "layers": {"read": listed.layers_read, "total": listed.layers_total},
         "tasks": [asdict(task) for task in listed.tasks],
     }
+
+
+def _shown_name(task: Task, listed: TaskList) -> str:
+    """With its framework where the name alone means another's task."""
+    return task.name if listed.find(task.name) is task else f"{task.framework}.{task.name}"
 
 
 def _defaults(task: Task) -> str:

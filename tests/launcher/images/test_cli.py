@@ -45,3 +45,17 @@ def test_tasks_has_everything_for_programs(call):
     said = json.loads(call("tasks", "{host}/team/tasks:1", "--json", "--all-layers").stdout)
     assert [task["name"] for task in said["tasks"]] == ["arithmetic", "words"]
     assert said["tasks"][0]["defaults"]["parallelism"] == 10 and said["is_complete"]
+
+
+def test_a_name_that_two_harnesses_have_is_shown_with_its_harness(fake, tmp_path):
+    registry = fake()
+    twin = DEFINITION.replace("demo-harness", "later").replace("words", "letters")
+    files = {FRAMEWORK: DEFINITION, FRAMEWORK.replace("/demo/", "/later/"): twin}
+    registry.push("team/two", "1", layers=[layer(files)])
+    done = CliRunner(env={"HOME": str(tmp_path)}).invoke(images, ["tasks", f"{registry.host}/team/two:1"])
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "arithmetic",
+        "later.arithmetic",
+        "letters",
+        "words",
+    ]
