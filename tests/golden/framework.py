@@ -1,4 +1,4 @@
-"""`python -m tests.golden.framework`: write anew the framework.yml by which our own benchmarks are found in an image."""
+"""`python -m tests.golden.framework`: write the framework.yml by which our benchmarks are found in an image anew."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from nemo_evaluator.frameworks.wheels import Task
 
 FILE = Path(__file__).parents[2] / "harness/nemo_evaluator/benchmarks/framework.yml"
 HEAD = """\
-# Our own benchmarks in the form that harness wheels describe theirs in, so that `nemotron images tasks` and preflight find
-# them in an image; the wheel has it as core_evals/nemo_evaluator/framework.yml.
+# Our own benchmarks in the form that harness wheels describe theirs in, so that `nemotron images tasks` and preflight
+# find them in an image; the wheel has it as core_evals/nemo_evaluator/framework.yml.
 # Written by `python -m tests.golden.framework`, from the registry.
 """
 
