@@ -1,61 +1,95 @@
 """Connections through connections: a login node, and every jump host before it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import paramiko
 
-from nemotron.transport.base import TransportError
+from nemotron.transport.base import Done, TransportError
+from nemotron.transport.sftp import SECONDS, Files
 from nemotron.transport.ssh_config import Hop
-from nemotron.transport.ssh_wire import ProxyCommand, Wire, close_wire, dial, open_wire
+from nemotron.transport.ssh_exec import closed_after, execute
+from nemotron.transport.ssh_line import NotSentError, command_line
+from nemotron.transport.ssh_process import SocketProcess
+from nemotron.transport.ssh_wire import Wire, dial, open_wire
 
 
 class Chain:
-    """Closed from its far end on; what fails to open leaves nothing open."""
+    """A line that is closed from its far end on; what fails to open leaves nothing open."""
 
-    def __init__(self, route: Sequence[Hop]) -> None:
+    def __init__(self, route: Sequence[Hop], environ: Mapping[str, str]) -> None:
+        self._hop = route[-1]
         with ExitStack() as opened:
-            wire = None
+            end: Wire | None = None
             for hop in route:
-                wire = self._reach(hop, wire, opened)
-                opened.callback(close_wire, wire)
-            assert wire is not None
-            self._end: Wire = wire
-            self._hop = route[-1]
+                end = _reach(hop, end, opened, environ)
+                opened.callback(end.close)
+            assert end is not None
+            self._end: Wire = end
             self._opened = opened.pop_all()
-
-    @staticmethod
-    def _reach(hop: Hop, before: Wire | None, opened: ExitStack) -> Wire:
-        if before is not None:
-            return open_wire(hop, _tunnel(hop, before))
-        if hop.proxy_command is None:
-            return open_wire(hop, dial(hop))
-        command = ProxyCommand(hop)
-        opened.callback(command.close)
-        try:
-            return open_wire(hop, command.stream)
-        except TransportError as error:
-            raise TransportError(f"{error} Its ProxyCommand says: {command.said or 'nothing'}.") from error
 
     @property
     def is_alive(self) -> bool:
         return self._end.is_active()
 
-    def channel(self) -> paramiko.Channel:
-        """For one command or subsystem."""
-        return self._end.open_session(timeout=self._hop.connect_timeout)
+    def run(self, command: Sequence[str], stdin: bytes, timeout: float) -> Done:
+        channel = self._channel()
+        try:
+            with closed_after(channel, timeout):
+                return execute(channel, command_line(command), stdin)
+        except TimeoutError:
+            raise TransportError(f"{command[0]} on {self._hop} gave no answer within {timeout:.0f} s.") from None
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise TransportError(
+                f"The connection to {self._hop} broke while {command[0]} ran there ({error}): it may have done its work."
+            ) from error
+        finally:
+            channel.close()
+
+    def files(self) -> Files:
+        return Files(self._sftp, str(self._hop))
+
+    def _sftp(self) -> paramiko.Channel:
+        channel = self._channel()
+        try:
+            with closed_after(channel, self._hop.connect_timeout):
+                channel.invoke_subsystem("sftp")
+        except BaseException:
+            channel.close()
+            raise
+        channel.settimeout(SECONDS)
+        return channel
+
+    def _channel(self) -> paramiko.Channel:
+        try:
+            return self._end.open_session(timeout=self._hop.connect_timeout)
+        except paramiko.ChannelException as error:
+            raise TransportError(f"{self._hop} opens no further channel: {error.text}.") from None
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise NotSentError(f"{self._hop} opens no channel: {error or 'connection lost'}.") from None
 
     def close(self) -> None:
         self._opened.close()
+
+
+def _reach(hop: Hop, before: Wire | None, opened: ExitStack, environ: Mapping[str, str]) -> Wire:
+    if before is not None:
+        return open_wire(hop, _tunnel(hop, before))
+    if hop.proxy_command is None:
+        return open_wire(hop, dial(hop))
+    proxy = SocketProcess(["/bin/sh", "-c", f"exec {hop.proxy_command}"], environ)
+    opened.callback(proxy.close)
+    try:
+        return open_wire(hop, proxy.stream)
+    except TransportError as error:
+        raise TransportError(f"{error} Its ProxyCommand says: {proxy.said or 'nothing'}.") from error
 
 
 def _tunnel(hop: Hop, before: Wire) -> paramiko.Channel:
     try:
         return before.open_channel("direct-tcpip", (hop.host, hop.port), ("127.0.0.1", 0), timeout=hop.connect_timeout)
     except paramiko.ChannelException as error:
-        raise TransportError(
-            f"{hop} cannot be reached: the jump host before it does not connect to {hop.host} port {hop.port}: "
-            f"{error.text}."
-        ) from None
+        why = f"it does not connect to {hop.host} port {hop.port}: {error.text}"
     except (paramiko.SSHException, EOFError, OSError) as error:
-        raise TransportError(f"{hop} cannot be reached through its jump host: {error}.") from None
+        why = str(error) or "connection lost"
+    raise TransportError(f"{hop} cannot be reached through {hop.behind}: {why}.")

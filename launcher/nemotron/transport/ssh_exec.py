@@ -1,55 +1,64 @@
 """One command over one channel."""
 
-import shlex
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import paramiko
 
-from nemotron.transport.base import Done, TransportError
+from nemotron.transport.base import Done
 
 CHUNK = 1 << 16
+NO_STATUS = -1
+"""What a channel has for an exit status before it has one."""
 
 
-def execute(channel: paramiko.Channel, command: Sequence[str], stdin: bytes, timeout: float, place: str) -> Done:
+def execute(channel: paramiko.Channel, line: str, stdin: bytes) -> Done:
     """Both streams are read at once: a command that fills one while the other is waited for would never end."""
-    deadline = time.monotonic() + timeout
-    channel.settimeout(timeout)
-    try:
-        channel.exec_command(shlex.join(command))
-    except (paramiko.SSHException, EOFError, OSError) as error:
-        raise TransportError(f"{place} did not take the command {command[0]}: {error or 'connection lost'}.") from None
+    channel.exec_command(line)
     out, err = bytearray(), bytearray()
-    workers = [
-        threading.Thread(target=_drain, args=(channel.recv, out), daemon=True),
+    others = [
         threading.Thread(target=_drain, args=(channel.recv_stderr, err), daemon=True),
         threading.Thread(target=_feed, args=(channel, stdin), daemon=True),
     ]
-    for worker in workers:
-        worker.start()
-    channel.status_event.wait(timeout)
-    for worker in workers[:2]:
-        worker.join(max(0.0, deadline - time.monotonic()))
-    is_late = any(worker.is_alive() for worker in workers[:2])
+    for thread in others:
+        thread.start()
+    _drain(channel.recv, out)
+    channel.status_event.wait()
     channel.close()
-    for worker in workers:
-        worker.join()
-    if is_late or (channel.exit_status == -1 and time.monotonic() >= deadline):
-        raise TransportError(f"{command[0]} on {place} gave no answer within {timeout:.0f} s.")
-    if channel.exit_status == -1:
-        raise TransportError(
-            f"The connection to {place} broke while {command[0]} ran there; it may have done its work."
-        )
+    for thread in others:
+        thread.join()
+    if channel.exit_status == NO_STATUS:
+        raise EOFError("connection lost")
     return Done(channel.exit_status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _drain(receive: Callable[[int], bytes], into: bytearray) -> None:
+@contextmanager
+def closed_after(channel: paramiko.Channel, seconds: float) -> Iterator[None]:
+    """Whatever waits for the channel then, and much in paramiko waits without a limit, sees it closed: TimeoutError."""
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        channel.close()
+
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
     try:
-        while chunk := receive(CHUNK):
-            into += chunk
-    except OSError:
-        return  # late: who waits sees that
+        yield
+    except (paramiko.SSHException, EOFError, OSError):
+        if is_late.is_set():
+            raise TimeoutError from None
+        raise
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _drain(receive: Callable[[int], bytes], into: bytearray) -> None:
+    while chunk := receive(CHUNK):
+        into += chunk
 
 
 def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
@@ -57,4 +66,4 @@ def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
         channel.sendall(stdin)
         channel.shutdown_write()
     except (OSError, EOFError, paramiko.SSHException):
-        return  # the command did not want it, or is over
+        return  # the command wants no more, or is over
