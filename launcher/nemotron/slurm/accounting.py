@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nemotron.slurm.answers import ask, listed, on_cluster
 from nemotron.slurm.job_ref import JobRef
@@ -36,8 +36,16 @@ def history_of(session: Session, cluster: str, refs: Sequence[JobRef]) -> Histor
     )
     if done.code:
         return History({}, done.said or f"sacct ended with {done.code}")
-    lives = sorted(accounted(done.stdout), key=lambda life: life.submitted or math.inf)
+    lives = _named(session, sorted(accounted(done.stdout), key=lambda life: life.submitted or math.inf))
     return History({ref: tuple(life for life in lives if is_job(life, ref)) for ref in refs})
+
+
+def _named(session: Session, lives: Sequence[Accounted]) -> list[Accounted]:
+    """With the names of those who cancelled jobs; accounting has their numbers."""
+    numbers = {life.by for life in lives if life.by.isdigit()}
+    names = {number: session.run(["id", "-un", number]) for number in sorted(numbers)}
+    known = {number: done.stdout.strip() for number, done in names.items() if not done.code}
+    return [replace(life, by=known.get(life.by, life.by)) for life in lives]
 
 
 def _since(refs: Sequence[JobRef]) -> str:

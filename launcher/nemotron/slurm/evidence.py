@@ -1,6 +1,6 @@
 """How a job is, from what controller, accounting and its own folder say of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nemotron.job import JobState, Phase
@@ -8,10 +8,14 @@ from nemotron.slurm.job_ref import JobRef
 from nemotron.slurm.marker import Marker
 from nemotron.slurm.reasons import ENDED, MAY_COME_BACK, ended, exited, waiting
 from nemotron.slurm.rows import ACTIVE, WAITING, Accounted, Queued
+from nemotron.slurm.traces import Traces
 
 ACCOUNTING_SECONDS = 60.0
 """So long accounting may take to say why a job ended; from then on what else is known is believed."""
-FINISHING = "has ended, and Slurm is tidying up after it"
+FINISHING = JobState(Phase.RUNNING, reason="has ended, and Slurm is tidying up after it")
+STOPPED = 75
+"""The runner's exit code when it was told to stop, be it by a user or to start again later."""
+KILLED = 128 + 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +31,33 @@ class Evidence:
         return max(self.row.restarts if self.row else 0, len(self.lives) - 1, 0)
 
     @property
+    def is_completing(self) -> bool:
+        return self.row is not None and self.row.is_completing
+
+    @property
     def last(self) -> Accounted | None:
-        """Its last life, if that is known to have ended."""
-        return self.lives[-1] if self.lives and self.lives[-1].state not in WAITING | ACTIVE else None
+        """The end of its last life, where that is known to be the end of the job.
+
+        Slurm may start some again, which only the controller knows; and who cancelled a job is said a moment later.
+        """
+        life = self.lives[-1] if self.lives else None
+        if life is None or life.state in (WAITING | ACTIVE) - MAY_COME_BACK:
+            return None
+        if life.state in MAY_COME_BACK:
+            return None if self.controller_silent or self.is_completing else life
+        is_nameless = life.state == "CANCELLED" and not life.by
+        return None if is_nameless and self.is_completing else life
 
 
-def judged(ref: JobRef, known: Evidence, now: float, marker_of: Callable[[JobRef], Marker | None]) -> JobState:
-    """`marker_of` is asked only where it is needed: it costs a look at the job's folder."""
+def judged(ref: JobRef, known: Evidence, traces: Traces, now: float) -> JobState:
     if known.row is not None and known.row.is_at_work:
         state = _at_work(known.row)
-    elif known.last is not None and _is_final(known.last, known):
-        state = _explained(ended(known.last), marker_of(ref))
+    elif known.last is not None:
+        state = _explained(ended(known.last), traces)
+    elif known.is_completing:
+        state = _completing(traces.over, now)
     else:
-        state = _without_accounting(ref, known, now, marker_of(ref))
+        state = _without_accounting(ref, known, traces, now)
     return replace(state, restarts=max(state.restarts, known.restarts))
 
 
@@ -49,54 +67,49 @@ def _at_work(row: Queued) -> JobState:
     return JobState(Phase.RUNNING, reason="" if row.state == "RUNNING" else row.state.lower())
 
 
-def _is_final(life: Accounted, known: Evidence) -> bool:
-    """Slurm may start some again, which only the controller knows; and who cancelled a job is said a moment later."""
-    if life.state in MAY_COME_BACK:
-        return not known.controller_silent and (known.row is None or not known.row.is_completing)
-    is_nameless = life.state == "CANCELLED" and not life.by
-    return not (is_nameless and known.row is not None and known.row.is_completing)
+def _completing(over: Marker | None, now: float) -> JobState:
+    """A node may be stuck in this for hours, but a job that stopped may also be about to start again."""
+    if over is None or now - over.updated < ACCOUNTING_SECONDS:
+        return FINISHING
+    return _by_marker(over)
 
 
-def _without_accounting(ref: JobRef, known: Evidence, now: float, marker: Marker | None) -> JobState:
-    """Accounting has nothing, or not yet, or nothing that is the last word."""
-    row, over = known.row, marker if marker is not None and marker.is_over else None
-    if row is not None and row.is_completing:
-        is_stuck = over is not None and now - over.updated > ACCOUNTING_SECONDS
-        return _by_marker(over) if over is not None and is_stuck else JobState(Phase.RUNNING, reason=FINISHING)
-    ended_at = row.ended if row is not None else over.updated if over is not None else None
-    state = _by_row(row, over) if row is not None else _by_marker(over) if over is not None else None
-    if state is not None:
-        is_late = ended_at is not None and now - ended_at < ACCOUNTING_SECONDS and not known.accounting_silent
-        return JobState(Phase.RUNNING, reason=FINISHING) if is_late and state.phase is not Phase.COMPLETED else state
-    return _unseen(ref, known, now, marker)
-
-
-def _by_row(row: Queued, over: Marker | None) -> JobState:
-    if row.state == "CANCELLED" or row.state in ENDED or over is None:
-        return ended(row.as_life())
-    return _explained(ended(row.as_life()), over)
+def _without_accounting(ref: JobRef, known: Evidence, traces: Traces, now: float) -> JobState:
+    """Accounting has nothing, or not yet, or not the last word."""
+    over = traces.over
+    if known.row is not None:
+        state, ended_at = _explained(ended(known.row.as_life()), traces), known.row.ended
+    elif over is not None and not (known.controller_silent and over.exit_code == STOPPED):
+        state, ended_at = _by_marker(over), over.updated
+    else:
+        return _unseen(ref, known, traces, now)
+    is_late = ended_at is not None and now - ended_at < ACCOUNTING_SECONDS and not known.accounting_silent
+    return FINISHING if is_late and state.phase is not Phase.COMPLETED else state
 
 
 def _by_marker(over: Marker) -> JobState:
     if over.exit_code is None:
         return JobState(Phase.FAILED, None, over.reason, over.restarts)
-    return _explained(replace(exited(over.exit_code), restarts=over.restarts), over)
+    state = exited(over.exit_code)
+    return replace(state, reason=over.reason or state.reason, restarts=over.restarts)
 
 
-def _explained(state: JobState, marker: Marker | None) -> JobState:
-    """The step's own words say more than an exit code."""
-    if marker is None or not marker.is_over or not marker.reason or state.exit_code is None:
+def _explained(state: JobState, traces: Traces) -> JobState:
+    """The job's own words say more than an exit code."""
+    if state.exit_code is None or state.phase is Phase.COMPLETED:
         return state
-    return replace(state, reason=marker.reason)
+    if state.exit_code == KILLED and traces.ran_out_of_memory:
+        return replace(state, exit_code=None, reason=ENDED["OUT_OF_MEMORY"][1])
+    over = traces.over
+    return replace(state, reason=over.reason) if over is not None and over.reason else state
 
 
-def _unseen(ref: JobRef, known: Evidence, now: float, marker: Marker | None) -> JobState:
-    life = known.lives[-1] if known.lives else None
+def _unseen(ref: JobRef, known: Evidence, traces: Traces, now: float) -> JobState:
+    marker, life = traces.marker, known.lives[-1] if known.lives else None
     if known.controller_silent:
         why = f"as far as is known; the controller gives no answer: {known.controller_silent}"
-        if life is not None and life.state in WAITING | MAY_COME_BACK:
-            return JobState(Phase.QUEUED, reason=why)
-        return JobState(Phase.RUNNING if life is not None or marker is not None else Phase.QUEUED, reason=why)
+        has_started = marker is not None if life is None else life.state not in WAITING | MAY_COME_BACK
+        return JobState(Phase.RUNNING if has_started else Phase.QUEUED, reason=why)
     if now - ref.submitted < ACCOUNTING_SECONDS:
         return JobState(Phase.UNKNOWN, reason="Slurm does not show it yet")
     silent = f" ({known.accounting_silent})" if known.accounting_silent else ""

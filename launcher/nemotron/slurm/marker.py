@@ -3,9 +3,6 @@
 import json
 from dataclasses import dataclass
 
-from nemotron.slurm.folder import MARKER
-from nemotron.transport.base import Session
-
 
 @dataclass(frozen=True, slots=True)
 class Marker:
@@ -35,12 +32,4 @@ def parse_marker(content: bytes) -> Marker | None:
             float(said["updated"]),
         )
     except (ValueError, KeyError, TypeError):
-        return None
-
-
-def read_marker(session: Session, folder: str) -> Marker | None:
-    """None also where the folder is gone or closed to this user."""
-    try:
-        return parse_marker(session.read(f"{folder}/{MARKER}"))
-    except OSError:
         return None

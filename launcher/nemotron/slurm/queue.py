@@ -13,8 +13,8 @@ from nemotron.slurm.accounting import History, history_of
 from nemotron.slurm.answers import ask, listed, on_cluster
 from nemotron.slurm.evidence import Evidence, judged
 from nemotron.slurm.job_ref import JobRef
-from nemotron.slurm.marker import read_marker
 from nemotron.slurm.rows import SQUEUE_FORMAT, Queued, is_job, queued
+from nemotron.slurm.traces import Traces
 from nemotron.transport.base import Session
 
 UNKNOWN_NUMBER = "Invalid job id"
@@ -28,7 +28,7 @@ def states_of(session: Session, refs: Sequence[JobRef]) -> dict[JobRef, JobState
         clusters[ref.cluster].append(ref)
     found = [_evidence(session, cluster, group) for cluster, group in clusters.items()]
     known = {ref: evidence for group in found for ref, evidence in group.items()}
-    return {ref: judged(ref, known[ref], time.time(), lambda ref: read_marker(session, ref.folder)) for ref in refs}
+    return {ref: judged(ref, known[ref], Traces(session, ref.folder), time.time()) for ref in refs}
 
 
 def rows_of(session: Session, cluster: str, refs: Sequence[JobRef]) -> tuple[dict[JobRef, Queued], str]:

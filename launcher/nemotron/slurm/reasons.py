@@ -1,5 +1,7 @@
 """Slurm's states and reasons as phases and words: what happened, and what to do about it."""
 
+from dataclasses import replace
+
 from nemotron.job import JobState, Phase
 from nemotron.slurm.rows import Accounted
 
@@ -101,12 +103,12 @@ def _limit(word: str) -> str:
     return ""
 
 
-def ended(life: Accounted, by: str = "") -> JobState:
-    """Of a life that is a job's last; `by` is the name behind the user id that accounting gives."""
+def ended(life: Accounted) -> JobState:
+    """Of a life that is a job's last."""
     if "OUT_OF_MEMORY" in life.steps:
         return JobState(*_of("OUT_OF_MEMORY"))
     if life.state == "CANCELLED":
-        who = f" by {by or life.by}" if by or life.by else ""
+        who = f" by {life.by}" if life.by else ""
         never = "" if life.started else " before it started"
         return JobState(Phase.STOPPED, None, f"cancelled{who}{never}" + (f"; {GOES_ON}" if life.started else ""))
     if life.state in ENDED:
@@ -120,9 +122,8 @@ def exited(exit_code: int, signal: int = 0) -> JobState:
             Phase.FAILED, None, "its node could not open the job's folder or log: is remote_job_dir shared?"
         )
     if signal:
-        return JobState(Phase.FAILED, 128 + signal, f"killed by signal {signal}; {GOES_ON}")
-    state = JobState.of_exit(exit_code)
-    return JobState(state.phase, exit_code, EXIT_CODES.get(exit_code, ""))
+        return replace(JobState.of_exit(128 + signal), reason=f"killed by signal {signal}; {GOES_ON}")
+    return replace(JobState.of_exit(exit_code), reason=EXIT_CODES.get(exit_code, ""))
 
 
 def _of(state: str) -> tuple[Phase, None, str]:

@@ -26,6 +26,8 @@ WAITING = frozenset(
 )
 COMPLETING = "COMPLETING"
 ACTIVE = frozenset({"RUNNING", COMPLETING, "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
+NAMELESS = "allocation"
+"""How accounting calls a job in the first seconds of its first life."""
 EARLIER_SECONDS = 3600.0
 """A job that was submitted so much before ours is another one with its number, whatever the clocks say."""
 _JOB = re.compile(r"\d+")
@@ -41,7 +43,8 @@ class Queued:
     """In Slurm's long form: PENDING, COMPLETING, OUT_OF_MEMORY."""
     user: str
     restarts: int
-    exit_code: int | None
+    exit_code: int
+    signal: int
     submitted: float | None
     """Seconds since the epoch."""
     ended: float | None
@@ -63,8 +66,8 @@ class Queued:
             self.job_id,
             self.state,
             "",
-            self.exit_code or 0,
-            0,
+            self.exit_code,
+            self.signal,
             self.user,
             self.submitted,
             self.submitted,
@@ -81,7 +84,7 @@ class Accounted:
     job_id: str
     state: str
     by: str
-    """User id of whoever cancelled it, as far as accounting says."""
+    """Whoever cancelled it, as far as accounting says."""
     exit_code: int
     signal: int
     user: str
@@ -96,7 +99,7 @@ class Accounted:
 
 def is_job(row: Queued | Accounted, ref: JobRef) -> bool:
     """A number alone does not say: clusters use theirs again."""
-    if (row.job_id, row.user, row.name) != (ref.job_id, ref.user, ref.name):
+    if (row.job_id, row.user) != (ref.job_id, ref.user) or row.name not in (ref.name, NAMELESS):
         return False
     return row.submitted is None or row.submitted > ref.submitted - EARLIER_SECONDS
 
@@ -110,7 +113,7 @@ def queued(text: str) -> Iterator[Queued]:
                 cells["State"],
                 cells["UserName"],
                 int(_number(cells["RestartCnt"]) or 0),
-                _code(cells["exit_code"]),
+                *_code(cells["exit_code"]),
                 _number(cells["SubmitTime"]),
                 _number(cells["EndTime"]),
                 "" if cells["Reason"] == "None" else cells["Reason"],
@@ -135,13 +138,11 @@ def accounted(text: str) -> Iterator[Accounted]:
 def _life(cells: list[str], steps: list[str]) -> Accounted:
     job_id, state, code, user, submitted, started, ended, reason, name = cells
     word, by = _word(state)
-    number, _, signal = code.partition(":")
     return Accounted(
         job_id,
         word,
         by,
-        int(_number(number) or 0),
-        int(_number(signal) or 0),
+        *_code(code),
         user,
         _number(submitted),
         _number(started),
@@ -169,9 +170,10 @@ def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(r"\d+(\.\d+)?", text.strip()) else None
 
 
-def _code(text: str) -> int | None:
-    """squeue shows a wait status, and some releases the code itself with its signal, `1:0`."""
-    number = _number(text.partition(":")[0])
-    if number is None:
-        return None
-    return int(number) >> 8 if ":" not in text and number > 255 else int(number)
+def _code(text: str) -> tuple[int, int]:
+    """Exit code and signal: accounting writes `1:0`, squeue the wait status that holds both."""
+    code, colon, signal = text.partition(":")
+    if colon:
+        return int(_number(code) or 0), int(_number(signal) or 0)
+    status = int(_number(code) or 0)
+    return status >> 8, status & 0x7F
