@@ -37,7 +37,8 @@ MAY_IMPORT = {
 LAUNCHER_LAYERS = (
     {"__init__", "bundled", "errors", "files", "home", "job", "secrets"},
     {"transport"},
-    {"catalog", "config", "images", "profiles", "runner", "runtimes", "scores", "slurm", "suite", "supervise"},
+    {"catalog", "config", "images", "profiles", "runner", "scores", "slurm", "suite", "supervise"},
+    {"runtimes"},
     {"endpoint", "env_file", "executors", "plan", "request"},
     {"jobs", "preflight", "source"},
     {"fetch", "readiness", "steps"},

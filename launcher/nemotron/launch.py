@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from nemotron.catalog import Step
 from nemotron.errors import LauncherError, UsageError
-from nemotron.executors import executor_for
+from nemotron.executors import executor_for, shown
 from nemotron.files import write_bytes
 from nemotron.jobs import Record, remember
 from nemotron.request import CompiledJob, GeneratedFile, Request, StepModule
@@ -63,7 +63,7 @@ def write(generated: GeneratedFile) -> None:
 def describe(compiled: CompiledJob) -> dict[str, Any]:
     """The job as `-d` shows it; values of secrets do not appear, wherever they may have got to."""
     job = compiled.job
-    shown = {
+    facts = {
         "name": job.name,
         "backend": compiled.profile.executor,
         "profile": compiled.profile.model_dump(mode="json", by_alias=True, exclude={"env_vars"}, exclude_none=True),
@@ -74,10 +74,11 @@ def describe(compiled: CompiledJob) -> dict[str, Any]:
         "resources": {key: value for key, value in asdict(job.resources).items() if value is not None},
         "mounts": [str(mount) for mount in job.mounts],
         "rebuilds_squash": job.rebuilds_squash,
+        **shown(compiled.profile, job, compiled.environ),
         "plan": job.plan,
     }
     values = list(values_of(job.secrets, compiled.environ).values())
-    return {key: _masked(item, values) for key, item in shown.items()}
+    return {key: _masked(item, values) for key, item in facts.items()}
 
 
 def _masked(content: Any, values: list[str]) -> Any:

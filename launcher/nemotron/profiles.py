@@ -179,6 +179,9 @@ class SlurmProfile(_Forwarding):
     max_requeues: int = Field(default=3, ge=0)
     """How often a job goes on by itself after its time limit, a preemption or a failed node."""
     container_runtime: Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"] = "pyxis"
+    python: str = "python3"
+    """Interpreter on the nodes, 3.6 or later, for the batch step; with container_runtime `none`, of the environment
+    that has the harness, whose folder then comes first in PATH."""
     mounts: tuple[MountPath, ...] = ()
     image_cache_dir: str | None = None
     """Shared folder for .sqsh images."""

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from nemotron.errors import LauncherError
@@ -16,10 +17,15 @@ def build_runner() -> bytes:
     """A zip application; equal sources make equal bytes."""
     package = _job_side()
     contents: dict[str, str] = json.loads((package / "direct" / "pack.json").read_text(encoding="utf-8"))
+    return zip_application({name: (package / source).read_bytes() for name, source in contents.items()})
+
+
+def zip_application(files: Mapping[str, bytes]) -> bytes:
+    """`__main__.py` is what runs."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
-        for name, source in sorted(contents.items()):
-            _add(file, name, (package / source).read_bytes())
+        for name, content in sorted(files.items()):
+            _add(file, name, content)
     return archive.getvalue()
 
 
