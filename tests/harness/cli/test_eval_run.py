@@ -2,10 +2,8 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -233,44 +231,6 @@ def test_results_are_refused_resumed_and_overwritten(nel, quick, server):
     assert "temperature" in changed.stderr
     nel("eval", "run", *quick, "--overwrite", "--temperature", "1")
     assert len(server.log()) == 60
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_leaves_a_partial_bundle_that_resumes(nel, quick, server, number, code):
-    """7.4 item 58: Ctrl-C used to exit with 0 and no bundle."""
-    server.control(behaviours=[{"delay": 0.3}])
-    running = nel.start("eval", "run", *quick, "-O", "benchmarks[0].max_concurrent=4")
-    while len(server.log()) < 8:
-        time.sleep(0.02)
-    running.send_signal(number)
-    out, err = running.communicate(timeout=30)
-    assert running.returncode == code, out + err
-    assert nel.bundle()["status"] == "interrupted" and "interrupted" in err
-    finished = nel.bundle()["n_results"]
-    server.control(behaviours=[], reset_log=True)
-    nel("eval", "run", *quick, "--resume")
-    assert 0 < finished < 60 and len(server.log()) <= 60 - finished
-    assert nel.bundle()["status"] == "completed"
-
-
-def test_a_second_signal_stops_at_once(nel, server):
-    server.control(behaviours=[{"delay": 0.3}])
-    (nel.folder / "slow.py").write_text(
-        "import time\nfrom nemo_evaluator.environments import *\n"
-        "@register('slow')\nclass Slow(EvalEnvironment):\n"
-        "    def __len__(self): return 50\n"
-        "    async def seed(self, idx): return SeedResult('q', 'a')\n"
-        "    async def verify(self, response, expected, **metadata):\n        time.sleep(60)\n"
-    )
-    running = nel.start("eval", "run", "-b", "slow.py", "--model-url", server.url, "--model-id", "m")
-    while len(server.log()) < 1:
-        time.sleep(0.02)
-    time.sleep(1)
-    running.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=10)
-    assert running.returncode != 0
 
 
 def test_dry_run_shows_the_plan_and_the_first_prompt_and_touches_nothing(nel, suite, server):
