@@ -11,10 +11,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HARNESS, LAUNCHER = ROOT / "harness/nemo_evaluator", ROOT / "launcher/nemotron"
 
-NOUNS = {"types", "errors", "__init__"}
+NOUNS = {"types", "errors", "masking", "__init__"}
 MAY_IMPORT = {
     "types": set(),
     "errors": set(),
+    "masking": set(),
     "__init__": set(),
     "scoring": NOUNS,
     "metrics": NOUNS,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import yaml
 
 from nemo_evaluator.config.load import Loaded
-from nemo_evaluator.config.secrets import masked, redact, secret_values
+from nemo_evaluator.config.secrets import secret_values
+from nemo_evaluator.masking import masked, redact
 from nemo_evaluator.suite import Entry
 
 

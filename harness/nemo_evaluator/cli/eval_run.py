@@ -25,9 +25,9 @@ from nemo_evaluator.cli.summary import summary_lines
 from nemo_evaluator.config.load import Loaded, load_config
 from nemo_evaluator.config.model import EvalConfig
 from nemo_evaluator.config.quick import Flags
-from nemo_evaluator.config.secrets import masked
 from nemo_evaluator.engine.journal import Existing
 from nemo_evaluator.errors import UsageError
+from nemo_evaluator.masking import masked
 from nemo_evaluator.results.write import replacing
 
 SNAPSHOT = "full_config.yaml"

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from nemo_evaluator.config.keypath import KeyPath, did_you_mean
 from nemo_evaluator.config.model import ApiService, Benchmark, EvalConfig
-from nemo_evaluator.config.secrets import is_secret_key, masked_url
+from nemo_evaluator.masking import is_secret_key, masked_url
 
 Problem = tuple[KeyPath, str]
 """Where, and what is wrong there as the rest of a sentence that begins with the key."""

@@ -10,9 +10,9 @@ from pydantic_core import ErrorDetails
 from nemo_evaluator.config.checks import Problem
 from nemo_evaluator.config.document import Document
 from nemo_evaluator.config.keypath import KeyPath, did_you_mean, dotted
-from nemo_evaluator.config.secrets import is_secret_key, masked
 from nemo_evaluator.config.unavailable import unavailable_key, unavailable_type
 from nemo_evaluator.errors import UsageError
+from nemo_evaluator.masking import is_secret_key, masked
 
 UNIONS = (Union, types.UnionType)
 

@@ -1,62 +1,11 @@
-"""Keeping keys and tokens out of whatever is printed or written."""
+"""The secrets of a config, so that they can be kept out of whatever is printed."""
 
-import itertools
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel, SecretStr
 
-MASK = "***"
-
-SHORTEST_SECRET = 4
-"""A shorter one would mask pieces of ordinary words, and protects nothing."""
-
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_SECRET_WORDS = frozenset(
-    {"apikey", "token", "password", "passwd", "secret", "authorization", "credential", "credentials", "cookie"}
-)
-_SECRET_PAIRS = frozenset({("api", "key"), ("access", "key"), ("private", "key"), ("subscription", "key")})
-_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-)?\}")
-_REFERENCE_WITH_DEFAULT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):-.+\}")
-_SCHEMES = frozenset({"", "bearer", "basic", "token"})
-_USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_QUERY = re.compile(r"(?P<start>[?&](?P<key>[^=&?\s]+)=)(?P<value>[^&\s]+)")
-
-
-def is_secret_key(key: str) -> bool:
-    """`api_key`, `X-Api-Key`, `hfToken`, `Authorization`; not `max_tokens` or `tokenizer`."""
-    words = [word.lower() for word in _WORD.findall(key)]
-    return any(word in _SECRET_WORDS for word in words) or any(
-        pair in _SECRET_PAIRS for pair in itertools.pairwise(words)
-    )
-
-
-def masked(config: Any, *, is_secret: bool = False) -> Any:
-    """A copy to show or store. `${VAR}` stays as written: it names a secret and is none."""
-    if isinstance(config, dict):
-        return {key: masked(item, is_secret=is_secret or is_secret_key(str(key))) for key, item in config.items()}
-    if isinstance(config, list):
-        return [masked(item, is_secret=is_secret) for item in config]
-    if is_secret and config not in (None, ""):
-        return _masked_secret(str(config))
-    return masked_url(config) if isinstance(config, str) else config
-
-
-def masked_url(text: str) -> str:
-    def mask(match: re.Match[str]) -> str:
-        return match["start"] + (_masked_secret(match["value"]) if is_secret_key(match["key"]) else match["value"])
-
-    return _QUERY.sub(mask, _USERINFO.sub(MASK, text))
-
-
-def _masked_secret(value: str) -> str:
-    if _REFERENCE.sub("", value).strip().lower() in _SCHEMES:
-        return value
-    if match := _REFERENCE_WITH_DEFAULT.fullmatch(value):
-        return f"${{{match[1]}:-{MASK}}}"
-    return MASK
+from nemo_evaluator.masking import QUERY, SHORTEST_SECRET, USERINFO, is_secret_key
 
 
 def secret_values(config: BaseModel) -> list[str]:
@@ -78,18 +27,6 @@ def _secrets_in(value: Any, is_secret: bool = False) -> Iterator[str]:
         yield value
         yield value.split(" ")[-1]  # the token of `Bearer TOKEN`
     elif isinstance(value, str):
-        for userinfo in _USERINFO.findall(value):
+        for userinfo in USERINFO.findall(value):
             yield from (userinfo, userinfo.split(":", 1)[-1])
-        yield from (match["value"] for match in _QUERY.finditer(value) if is_secret_key(match["key"]))
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Mask every secret, also as it looks inside a URL; longer ones first, lest one that holds another survive."""
-    forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
-    for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, MASK)
-    return text
-
-
-def _forms(secret: str) -> tuple[str, ...]:
-    return secret, quote(secret, safe=""), quote(secret), quote_plus(secret)
+        yield from (match["value"] for match in QUERY.finditer(value) if is_secret_key(match["key"]))

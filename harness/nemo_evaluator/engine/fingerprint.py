@@ -10,6 +10,7 @@ import orjson
 
 from nemo_evaluator.engine.contract import FAULTS, checked_seed, fault
 from nemo_evaluator.environments import EvalEnvironment
+from nemo_evaluator.masking import told_apart
 from nemo_evaluator.solvers import Solver
 
 SAMPLED_PROMPTS = 16
@@ -61,8 +62,8 @@ def sha256(value: Any) -> str:
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """As it will be read back from the journal, so that both compare equal."""
-    plain: dict[str, Any] = orjson.loads(_canonical(value))
+    """As it will be read back from the journal, so that both compare equal; no key or token is in it."""
+    plain: dict[str, Any] = told_apart(orjson.loads(_canonical(value)))
     return plain
 
 

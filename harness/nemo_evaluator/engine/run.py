@@ -16,6 +16,7 @@ from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.records import Records, RunFolder
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.errors import RunFailed
+from nemo_evaluator.masking import masked
 from nemo_evaluator.models import ModelClient
 from nemo_evaluator.results.bundle import RunFacts, make_bundle
 from nemo_evaluator.results.rows import result_row, trajectory_row
@@ -146,7 +147,7 @@ class Evaluation:
     def _config(self) -> dict[str, Any]:
         """The caller's own entries stand beside what was really done, and never replace it."""
         settings, (start, end) = self.settings, self.plan.problem_range
-        config = self.config | {
+        config: dict[str, Any] = masked(self.config) | {
             "benchmark": self.env.name,
             "model": self.fingerprint.solver.get("model"),
             "base_url": self.solver.endpoint,

@@ -278,6 +278,32 @@ async def test_config_entries_of_the_caller_are_in_the_bundle():
     assert bundle["config"]["note"] == "first try" and bundle["config"]["repeats"] == 1
 
 
+async def test_secrets_in_the_config_of_the_caller_are_masked(tmp_path):
+    """7.6 item 74: bundles are shared."""
+    canary = "sk-not-a-real-key-0123456789"
+    config = {"api_key": canary, "sandbox": {"container_env": {"HF_TOKEN": canary}}, "url": f"http://me:{canary}@host"}
+    bundle = await run_evaluation(Doubles(1), Calculator(), config=config, output_dir=tmp_path)
+    write_all(bundle, tmp_path)
+    assert bundle["config"]["sandbox"] == {"container_env": {"HF_TOKEN": "***"}}
+    assert not [path for path in tmp_path.iterdir() if canary in path.read_text()]
+    assert config["api_key"] == canary
+
+
+async def test_secrets_of_a_solver_are_in_no_file_and_still_told_apart(tmp_path):
+    """What a user's own solver calls its identity is in the journal and in the bundle."""
+
+    class Keyed(Calculator):
+        def identity(self):
+            return {"solver": self.name, "api_key": "sk-not-a-real-key-0123456789", "stop_token_ids": [7]}
+
+    bundle = await run_evaluation(Doubles(1), Keyed(), output_dir=tmp_path)
+    write_all(bundle, tmp_path)
+    assert bundle["provenance"]["solver"]["stop_token_ids"] == [7]
+    assert not [path for path in tmp_path.iterdir() if "sk-not-a-real-key" in path.read_text()]
+    again = await run_evaluation(Doubles(1), Keyed(), output_dir=tmp_path, existing="resume")
+    assert again["n_results"] == 1
+
+
 async def test_an_environment_without_problems_is_no_score():
     bundle = await run_evaluation(Doubles(0), Calculator())
     assert bundle["benchmark"]["scores"]["mean_reward"]["value"] is None
