@@ -1,12 +1,13 @@
 """`adapter_config`: what the proxy does, by the names that users of the published adapter know."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nemo_evaluator.config.keypath import did_you_mean
 from nemo_evaluator.errors import UsageError
+from nemo_evaluator.proxy.chain import flattened
 
 Count = Annotated[int, Field(ge=0)]
 PositiveCount = Annotated[int, Field(ge=1)]
@@ -15,17 +16,16 @@ Text = Annotated[str, Field(min_length=1)]
 LEFT_OUT = {
     "mode": "the proxy always runs beside the harness",
     "discovery": "interceptors are files of nemo_evaluator/proxy/interceptors",
-    "interceptors": "write its settings as flat keys, such as use_caching",
     "post_eval_hooks": "reports are made by `nel report`",
     "generate_html_report": "reports are made by `nel report`",
     "html_report_size": "reports are made by `nel report`",
     "include_json": "replies stay as they are",
     "use_nvcf": "give the endpoint's own URL",
     "use_omni_info": "give the endpoint's own URL",
-    "headers_to_remove": "only headers_to_add is there",
-    "headers_to_rename": "only headers_to_add is there",
 }
 """Keys of the published adapter that have no meaning here, and what to do instead."""
+EMPTY_CHAIN = ("interceptors", [])
+"""The same as none."""
 
 
 class AdapterConfig(BaseModel):
@@ -64,9 +64,13 @@ class AdapterConfig(BaseModel):
 
     use_system_prompt: bool = False
     custom_system_prompt: str | None = None
+    system_prompt_strategy: Literal["prepend", "append", "replace"] = "prepend"
+    """Where it stands to a system message of the harness's own."""
     params_to_add: dict[str, Any] = Field(default_factory=dict)
     params_to_remove: list[str] = Field(default_factory=list)
     params_to_rename: dict[str, str] = Field(default_factory=dict)
+    headers_to_remove: list[str] = Field(default_factory=list)
+    headers_to_rename: dict[str, str] = Field(default_factory=dict)
     headers_to_add: dict[str, str] = Field(default_factory=dict, repr=False)
 
     use_reasoning: bool = False
@@ -85,7 +89,9 @@ class AdapterConfig(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "AdapterConfig":
         """Raises UsageError, in one line, for a key that is unknown or a value that does not fit."""
-        given = {key: value for key, value in values.items() if value is not None}
+        given = {key: value for key, value in values.items() if value is not None and (key, value) != EMPTY_CHAIN}
+        if "interceptors" in given:
+            given = flattened(given)
         for key in given:
             if key in LEFT_OUT:
                 raise UsageError(f"adapter_config.{key} has no meaning here: {LEFT_OUT[key]}. Leave it out.")
@@ -136,6 +142,8 @@ class AdapterConfig(BaseModel):
                 self.use_system_prompt,
                 self.modifies_payload,
                 self.headers_to_add,
+                self.headers_to_remove,
+                self.headers_to_rename,
                 self.separates_reasoning,
                 self.use_raise_client_errors,
             )

@@ -28,7 +28,7 @@ from nemo_evaluator.proxy.interceptors.response_stats import ResponseStats
 from nemo_evaluator.proxy.interceptors.system_message import SystemMessage
 from nemo_evaluator.proxy.linelog import LineLog
 from nemo_evaluator.proxy.store import AnswerStore
-from nemo_evaluator.proxy.upstream import Endpoint, Upstream
+from nemo_evaluator.proxy.upstream import Endpoint, HeaderChanges, Upstream
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Proxy:
     def __init__(self, config: AdapterConfig, endpoint: Endpoint, folder: Path, environ: Mapping[str, str]) -> None:
         """Raises UsageError if the cache cannot be opened."""
         self._endpoint = endpoint
-        self._upstream = Upstream(endpoint, config.headers_to_add, environ)
+        self._upstream = Upstream(endpoint, _header_changes(config), environ)
         self._expected = self._upstream.authorization.get("Authorization", "")
         self.failed = asyncio.Event()
         self.failure: str | None = None
@@ -111,7 +111,7 @@ class Proxy:
         if self._reasoning is not None:
             chain.append(self._reasoning)
         if config.use_system_prompt and config.custom_system_prompt:
-            chain.append(SystemMessage(config.custom_system_prompt))
+            chain.append(SystemMessage(config.custom_system_prompt, config.system_prompt_strategy))
         if config.modifies_payload:
             chain.append(PayloadModifier(config.params_to_add, config.params_to_remove, config.params_to_rename))
         if config.requests_kept != 0:
@@ -138,6 +138,10 @@ class Proxy:
         if reply.chunks is None:
             return _response(reply)
         return await _streamed(message, reply)
+
+
+def _header_changes(config: AdapterConfig) -> HeaderChanges:
+    return HeaderChanges(config.headers_to_remove, config.headers_to_rename, config.headers_to_add)
 
 
 def _reasoning(config: AdapterConfig) -> Reasoning | None:

@@ -1,7 +1,7 @@
 """The last of the chain: the endpoint itself, with limits, retries and timeouts of the proxy's own."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
@@ -48,16 +48,32 @@ class Endpoint:
         return attempts * self.request_timeout + PATIENCE_SECONDS
 
 
+@dataclass(frozen=True, slots=True)
+class HeaderChanges:
+    """To the headers that the proxy sends; those of the harness end at the proxy. Names in any case."""
+
+    remove: Collection[str] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    add: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def applied(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Removed, then renamed, then added."""
+        gone = {name.lower() for name in self.remove}
+        names = {old.lower(): new for old, new in self.rename.items()}
+        kept = {names.get(name.lower(), name): value for name, value in headers.items() if name.lower() not in gone}
+        return {**kept, **self.add}
+
+
 class Upstream:
-    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    def __init__(self, endpoint: Endpoint, changes: HeaderChanges, environ: Mapping[str, str]) -> None:
         url, credentials = split_credentials(endpoint.url)
         parts = urlsplit(url)
         self._origin = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
         self._environ = environ
         self.authorization = choose_authorization(endpoint.api_key or "", None, environ)
         own = self.authorization or choose_authorization(None, credentials, {})
-        self._headers = {"Content-Type": "application/json", **own, **headers}
-        self.secrets = secrets_of(self._headers)
+        self._headers = changes.applied({"Content-Type": "application/json", **own})
+        self.secrets = tuple(dict.fromkeys([*secrets_of(own), *secrets_of(self._headers)]))
         self._timeouts = Timeouts().with_total(endpoint.request_timeout or 3600.0)
         self._transport = Transport(self._headers, self._timeouts, None, environ)
         policy = RetryPolicy.bounded(endpoint.max_retries)

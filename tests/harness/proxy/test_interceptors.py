@@ -1,18 +1,23 @@
 """What an interceptor changes, keeps and counts."""
 
 import orjson
+import pytest
 from aiohttp import web
 
 from tests.fakes.openai_server import Behaviour, FakeServer, When
 from tests.harness.proxy.worlds import KEY, harness, rows
 
 
-async def test_a_system_message_takes_the_place_of_the_harness_s(tmp_path):
-    config = {"use_system_prompt": True, "custom_system_prompt": "Be brief."}
+@pytest.mark.parametrize(
+    ("strategy", "content"),
+    [(None, "Be brief.\nold"), ("prepend", "Be brief.\nold"), ("append", "old\nBe brief."), ("replace", "Be brief.")],
+)
+async def test_a_system_message_joins_the_harness_s_or_takes_its_place(tmp_path, strategy, content):
+    config = {"use_system_prompt": True, "custom_system_prompt": "Be brief.", "system_prompt_strategy": strategy}
     async with FakeServer() as server, harness(server, tmp_path, **config) as client:
         await client.ask(messages=[{"role": "system", "content": "old"}, {"role": "user", "content": "Why?"}])
         assert server.bodies[0]["messages"] == [
-            {"role": "system", "content": "Be brief."},
+            {"role": "system", "content": content},
             {"role": "user", "content": "Why?"},
         ]
 
@@ -43,6 +48,16 @@ async def test_headers_are_added(tmp_path):
     async with FakeServer() as server, harness(server, tmp_path, headers_to_add={"X-Project": "p"}) as client:
         await client.ask()
         assert server.log[0].headers["x-project"] == "p"
+
+
+async def test_headers_are_removed_and_renamed(tmp_path):
+    config = {"headers_to_rename": {"authorization": "api-key"}, "headers_to_remove": ["content-TYPE"]}
+    async with FakeServer() as server, harness(server, tmp_path, save_requests=True, **config) as client:
+        await client.ask(f"is {KEY} shown?")
+        headers = server.log[0].headers
+        assert "authorization" not in headers and headers["api-key"] == f"Bearer {KEY}"
+        assert headers.get("content-type") != "application/json"
+    assert KEY not in (tmp_path / "requests.jsonl").read_text()
 
 
 async def test_only_the_first_requests_and_responses_are_logged(tmp_path):

@@ -1,15 +1,15 @@
 """A system message before what the harness asks."""
 
-from typing import Any
+from typing import Any, Literal
 
 from nemo_evaluator.proxy.exchange import Ask, Reply, Request
 
 
 class SystemMessage:
-    """Replaces the system message of a chat; stands before the prompt of a completion."""
+    """In a chat before, after or in place of the harness's own system message; before the prompt of a completion."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, strategy: Literal["prepend", "append", "replace"]) -> None:
+        self._text, self._strategy = text, strategy
 
     async def __call__(self, request: Request, ask: Ask) -> Reply:
         payload = request.payload
@@ -23,5 +23,12 @@ class SystemMessage:
         """Nothing is held."""
 
     def _led(self, messages: list[Any]) -> list[Any]:
-        rest = [message for message in messages if not (isinstance(message, dict) and message.get("role") == "system")]
-        return [{"role": "system", "content": self._text}, *rest]
+        own = [message for message in messages if _is_system(message)]
+        texts = [message["content"] for message in own if isinstance(message.get("content"), str)]
+        wanted = {"prepend": [self._text, *texts], "append": [*texts, self._text], "replace": [self._text]}
+        said = {"role": "system", "content": "\n".join(wanted[self._strategy])}
+        return [said, *(message for message in messages if not _is_system(message))]
+
+
+def _is_system(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "system"
