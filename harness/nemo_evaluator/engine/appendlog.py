@@ -38,7 +38,7 @@ class AppendLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._backlog = 0
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         self._end = self._cut_torn_line()
         self._lines: list[bytes] = []
         self._group: asyncio.Future[None] | None = None

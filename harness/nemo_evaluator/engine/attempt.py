@@ -32,6 +32,7 @@ from nemo_evaluator.engine.stock import Stock
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.errors import ERROR_KINDS, FATAL_KINDS, RequestError, RunFailed
 from nemo_evaluator.models import ModelClient
+from nemo_evaluator.results.jsonl import as_text
 from nemo_evaluator.solvers import Solver
 from nemo_evaluator.types import SeedResult, SolveResult, VerifyResult
 
@@ -161,7 +162,7 @@ class Pipeline:
             if result.error is None:
                 await self._answer(seeded, result, _ms(started))
             else:
-                self._no_answer(seeded, result.error_kind or "solver", str(result.error), _ms(started))
+                self._no_answer(seeded, result.error_kind or "solver", as_text(result.error), _ms(started))
 
     async def _solution(self, seed: SeedResult) -> SolveResult:
         if self.sample_timeout is None:

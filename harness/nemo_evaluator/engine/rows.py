@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nemo_evaluator.engine.plan import Attempt
+from nemo_evaluator.results.jsonl import as_text
 from nemo_evaluator.types import ModelResponse, SeedResult, SolveResult, VerifyResult
 
 
@@ -31,7 +32,7 @@ def answer_row(seeded: Seeded, state: str, result: SolveResult, model_ms: float)
         "prompt": seed.prompt,
         "messages": seed.messages,
         "system_prompt": reply.request_system,
-        "expected_answer": seed.expected_answer,
+        "expected_answer": as_text(seed.expected_answer),
         "seed_metadata": seed.metadata,
         "response": result.response,
         "reasoning_content": reply.reasoning_content,
@@ -45,7 +46,7 @@ def error_row(seeded: Seeded, state: str, message: str, model_ms: float) -> dict
     return _head(seeded, state, model_ms) | {
         "error": message,
         "prompt": seeded.seed.prompt,
-        "expected_answer": seeded.seed.expected_answer,
+        "expected_answer": as_text(seeded.seed.expected_answer),
         "seed_metadata": seeded.seed.metadata,
     }
 
@@ -56,7 +57,7 @@ def score_row(attempt: Attempt, reward: float, verdict: VerifyResult, verify_ms:
         "repeat": attempt.repeat,
         "reward": reward,
         "verify_ms": round(verify_ms, 3),
-        "extracted_answer": verdict.extracted_answer,
+        "extracted_answer": None if verdict.extracted_answer is None else as_text(verdict.extracted_answer),
         "scoring_details": verdict.scoring_details,
         "metadata": verdict.metadata,
     }

@@ -1,6 +1,5 @@
 """The files of a run, each replaced atomically."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nemo_evaluator.errors import RunFailed
-from nemo_evaluator.results.jsonl import dump_line
+from nemo_evaluator.results.jsonl import dump_indented, dump_line
 
 LAZY = ("results", "trajectories")
 """Keys of a bundle whose rows go to files of their own."""
@@ -43,7 +42,7 @@ def _write_samples(folder: Path, results: Iterable[dict[str, Any]], trajectories
 
 def write_json(path: Path, value: Any) -> None:
     with replacing(path) as file:
-        file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n")
+        file.write(dump_indented(value))
 
 
 @contextmanager

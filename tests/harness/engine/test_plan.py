@@ -38,6 +38,7 @@ def test_problem_range_wins_over_the_shard():
 
 @given(size=st.integers(0, 50), shards=st.integers(1, 12), seed=st.none() | st.integers(0, 3))
 def test_shards_share_the_problems_without_gap_or_overlap(size, shards, seed):
+    """7.5 item 69: also of a shuffled dataset, so that no shard gets all the long problems of a sorted one."""
     parts = [plan_attempts(size, shard_info=(shard, shards), shuffle_seed=seed).problems for shard in range(shards)]
     assert sorted(sum(parts, ())) == list(range(size))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1

@@ -213,6 +213,17 @@ async def test_every_repeat_sends_its_own_seed():
     assert Counter(body["seed"] for body in server.bodies) == Counter({7: 2, 8: 2, 9: 2})
 
 
+@pytest.mark.parametrize(
+    ("temperature", "repeats", "warned"), [(0.0, 4, True), (0.0, 1, False), (0.7, 4, False), (None, 4, False)]
+)
+async def test_repeats_at_temperature_0_are_warned_of(caplog, temperature, repeats, warned):
+    """7.1 item 13."""
+    async with FakeServer(answer=right_answer) as server, ModelClient(server.url, temperature=temperature) as client:
+        await run_evaluation(Doubles(1), ChatSolver(client), n_repeats=repeats)
+    said = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert said == (["Doubles: at temperature 0, 4 repeats are mostly copies."] if warned else [])
+
+
 async def test_a_system_prompt_reaches_the_model_and_the_trajectory():
     """7.1 item 1: it was dropped in silence where the benchmark set messages."""
 
@@ -307,6 +318,23 @@ async def test_secrets_of_a_solver_are_in_no_file_and_still_told_apart(tmp_path)
 async def test_an_environment_without_problems_is_no_score():
     bundle = await run_evaluation(Doubles(0), Calculator())
     assert bundle["benchmark"]["scores"]["mean_reward"]["value"] is None
+
+
+async def test_answers_that_are_numbers_are_written_as_text(tmp_path):
+    """A benchmark that says `expected_answer=4` works, and its files keep their schema."""
+
+    class Numbers(Doubles):
+        async def seed(self, idx):
+            seed = await super().seed(idx)
+            seed.expected_answer = 2 * idx
+            return seed
+
+        async def verify(self, response, expected, **metadata):
+            return VerifyResult(float(str(expected) in response), expected)
+
+    bundle = await run_evaluation(Numbers(3), Calculator())
+    assert bundle["benchmark"]["scores"]["mean_reward"]["value"] == 1.0
+    assert (bundle["results"][2]["expected_answer"], bundle["results"][2]["extracted_answer"]) == ("4", "4")
 
 
 async def test_progress_is_told_of_every_sample(tmp_path):
