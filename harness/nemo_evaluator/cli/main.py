@@ -34,6 +34,9 @@ cli = click.version_option(nemo_evaluator.__version__, prog_name="nel")(
             "list": Lazy("nemo_evaluator.cli.list:list_benchmarks", "Show available benchmarks."),
             "validate": Lazy("nemo_evaluator.cli.validate:validate", "Try a benchmark on a few samples."),
             "compare": Lazy("nemo_evaluator.cli.compare:compare", "Compare two results folders of direct mode."),
+            "cache-sqsh": Lazy(
+                "nemo_evaluator.cli.cache_sqsh:cache_sqsh", "Have an image as a .sqsh file on a cluster."
+            ),
         },
         help="Evaluate language models behind OpenAI-compatible endpoints.",
     )

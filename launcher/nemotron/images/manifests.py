@@ -42,11 +42,12 @@ class Manifest:
     digest: str
     layers: tuple[Layer, ...]
     """The base first."""
-    config_size: int
+    config: Layer
+    """How to start it; a blob like the layers."""
 
     @property
     def size(self) -> int:
-        return self.config_size + sum(layer.size for layer in self.layers)
+        return self.config.size + sum(layer.size for layer in self.layers)
 
 
 def parsed(body: bytes, reference: Reference) -> dict[str, Any]:
@@ -80,10 +81,13 @@ def _platform_of(entry: dict[str, Any]) -> str:
 
 def manifest_of(digest: str, content: dict[str, Any], reference: Reference) -> Manifest:
     try:
-        layers = tuple(Layer(item["digest"], item["mediaType"], int(item["size"])) for item in content["layers"])
-        return Manifest(digest, layers, int(content["config"]["size"]))
+        return Manifest(digest, tuple(_blob(item) for item in content["layers"]), _blob(content["config"]))
     except (KeyError, TypeError, ValueError):
         raise RegistryUnreachable(f"{reference}: the manifest {digest} is not complete: push the image anew.") from None
+
+
+def _blob(item: dict[str, Any]) -> Layer:
+    return Layer(item["digest"], item["mediaType"], int(item["size"]))
 
 
 def digest_of(body: bytes) -> str:

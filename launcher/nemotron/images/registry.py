@@ -55,6 +55,7 @@ LONGEST_WAIT_SECONDS = 60.0
 """A registry that asks for more patience than this is reported instead."""
 BUSY = (429, 502, 503, 504)
 NOT_FOUND = (404,)
+PARTIAL = 206
 HEAD_IS_FINAL = (401, 403, 404, *BUSY)
 """Refusals that a GET would meet too; any other answer to a HEAD says only that HEAD is not understood."""
 
@@ -118,7 +119,7 @@ class Registry:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings or RegistrySettings()
-        self._sleep, self._clock = sleep, clock
+        self.sleep, self._clock = sleep, clock
         self._client = httpx.Client(
             verify=_trust(self.settings.certificates), follow_redirects=True, timeout=httpx.Timeout(30, connect=10)
         )
@@ -142,14 +143,15 @@ class Registry:
         return manifest_of(digest, content, reference)
 
     @contextmanager
-    def layer(self, reference: Reference, layer: Layer) -> Iterator[Iterator[bytes]]:
-        """The layer's bytes as they come; what is not read is not downloaded."""
+    def layer(self, reference: Reference, layer: Layer, start: int = 0) -> Iterator[Iterator[bytes]]:
+        """The layer's bytes from `start` on, as they come; what is not read is not downloaded."""
         url = self._url(reference, f"blobs/{layer.digest}")
-        request = self._client.build_request("GET", url)
-        response = self._send(request, reference, stream=True)
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        response = self._send(self._client.build_request("GET", url, headers=headers), reference, stream=True)
         try:
             _check(response, reference)
-            yield _chunks(response, layer.digest)
+            chunks = _chunks(response, layer.digest)
+            yield chunks if response.status_code == PARTIAL else _without_first(chunks, start)
         finally:
             response.close()
 
@@ -230,7 +232,7 @@ class Registry:
             stop=stop_after_attempt(ATTEMPTS) | stop_at_impatience(),
             wait=_wait,
             retry=retry_if_result(_is_busy) | retry_if_exception_type(httpx.TransportError),
-            sleep=self._sleep,
+            sleep=self.sleep,
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
         auth = self._auth(reference)
@@ -332,3 +334,10 @@ def _chunks(response: httpx.Response, digest: str) -> Iterator[bytes]:
         yield from response.iter_raw()
     except httpx.TransportError as error:
         raise RegistryUnreachable(f"the download of layer {digest} broke off ({error}): run it again.") from None
+
+
+def _without_first(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """For a registry that sends all when asked for the rest."""
+    for chunk in chunks:
+        yield chunk[size:]
+        size = max(size - len(chunk), 0)
