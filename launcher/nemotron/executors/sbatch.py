@@ -118,7 +118,7 @@ def _profile_key(key: str) -> str:
 def _quoted(key: str, value: str) -> str:
     if _CONTROL.search(value):
         raise UsageError(f"{key.replace('-', '_')} {value!r} has a line break or another control character: remove it.")
-    return shlex.quote(value)
+    return shlex.quote(value.replace("\\", "\\\\"))  # an escape to Slurm's reader, in single quotes too
 
 
 def _time(seconds: int) -> str:

@@ -40,7 +40,7 @@ class SlurmExecutor(ClusterExecutor):
         return ["env", "SUBMITIT_EXECUTOR=slurm", sys.executable, "-u", "-m", "submitit.core._submit", folder]
 
     def enqueue(self, session: Session, folder: JobFolder, export: str) -> Accepted:
-        check_python(Path(sys.executable))
+        check_python(Path(sys.executable), folder.path)
         with _environment(self.environ, folder.key):
             if shutil.which("sbatch") is None:
                 raise UsageError(
@@ -70,9 +70,10 @@ class BatchStep:
         return DelayedSubmission(self)
 
 
-def check_python(python: Path) -> None:
+def check_python(python: Path, job_folder: str) -> None:
+    """Where the job's folder lies in the same place, there is but one node."""
     for folder in OF_ONE_NODE:
-        if python.is_relative_to(folder):
+        if python.is_relative_to(folder) and not Path(job_folder).is_relative_to(folder):
             raise UsageError(
                 f"{python}, which runs this, would run the job, too, and nodes do not see {folder}: install nemotron "
                 'on shared storage, or submit with tunnel = "ssh".'

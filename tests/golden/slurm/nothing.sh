@@ -1,0 +1,13 @@
+#!/bin/bash
+#SBATCH --job-name=eval-base-en-llama-3-8b-0a1b2c3d
+#SBATCH --output=/shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d/job.log
+#SBATCH --chdir=/shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d
+#SBATCH --comment='nemotron: llama-3-8b to /shared/me/results/run-a'
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --requeue
+#SBATCH --signal=B:USR2@60
+#SBATCH --open-mode=append
+#SBATCH --export=NONE
+
+exec python3 -I /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d/step.pyz /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d
