@@ -1,17 +1,20 @@
-"""What others are asked before jobs start: the registry for its digest, the endpoint whether it will do."""
+"""What others are asked before jobs start: the registry for a digest, cluster and endpoint whether they will do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from nemotron.errors import LauncherError, UsageError
+from nemotron.executors.demands import objected
 from nemotron.images.manifests import RegistryUnreachable
 from nemotron.images.reference import Reference, parse_image
 from nemotron.images.registry import Registry, RegistrySettings, Resolved
 from nemotron.job import Job
 from nemotron.preflight import Finding, check_image, preflight
+from nemotron.profiles import SlurmProfile
 from nemotron.request import CompiledJob
+from nemotron.slurm.demand import Objection
 
 Warn = Callable[[str], None]
 
@@ -36,6 +39,8 @@ def all_made_ready(jobs: Sequence[CompiledJob], warn: Warn) -> list[CompiledJob 
         ready = [_or_refusal(images.pinned, job) for job in jobs]
         looked_at = [job for job in ready if isinstance(job, CompiledJob) and _is_looked_at(job)]
         found = {id(job): images.findings(job) for job in looked_at}
+    for job, objections in _objections(looked_at):
+        found[id(job)] += [_finding(objection) for objection in objections]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for job, findings in zip(looked_at, pool.map(_look_ahead, looked_at), strict=True):
             found[id(job)] += findings
@@ -100,6 +105,19 @@ def _or_refusal(make: Callable[[CompiledJob], CompiledJob], job: CompiledJob) ->
 
 def _is_looked_at(compiled: CompiledJob) -> bool:
     return bool(compiled.job.plan["preflight"]) and not compiled.job.plan["dry_run"]
+
+
+def _objections(jobs: Sequence[CompiledJob]) -> Iterator[tuple[CompiledJob, list[Objection]]]:
+    """Of the cluster."""
+    profiles = {id(job): job.profile for job in jobs if isinstance(job.profile, SlurmProfile)}
+    if profiles:
+        asked = [job for job in jobs if id(job) in profiles]
+        yield from zip(asked, objected(list(profiles.values()), asked[0].environ), strict=True)
+
+
+def _finding(objection: Objection) -> Finding:
+    why = "Slurm would refuse the job, or never start it" if objection.is_certain else "Slurm may never start the job"
+    return Finding(objection.what, why, objection.action, "stop" if objection.is_certain else "note")
 
 
 def _look_ahead(compiled: CompiledJob) -> list[Finding]:
