@@ -2,11 +2,9 @@
 
 import contextlib
 import json
-import math
 import secrets
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,6 @@ from nemotron.job import JobState, Phase, Submission
 from nemotron.profiles import Profile, parse_profile
 from nemotron.request import CompiledJob
 
-SEVERITY = (0, 75, 1, 2)
-"""Exit codes of the runner from good to bad: of several jobs the worst one counts."""
-POLL_SECONDS = 1.0
-GRACE_SECONDS = 60.0
-"""Accounting is late and engines restart: only after so long is an unknown state taken for the last word."""
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -38,21 +30,15 @@ class Record:
     output_dir: str
     tasks: tuple[str, ...]
     submission: Submission
+    final: JobState | None = None
+    """How it ended, once that is known for good: its backend forgets."""
 
     def executor(self, environ: Mapping[str, str]) -> Executor:
-        return executor_for(self._profile(), environ)
+        return executor_for(self.parsed_profile(), environ)
 
-    def _profile(self) -> Profile:
+    def parsed_profile(self) -> Profile:
+        """Raises ProfileError where this version takes other profiles than the one that submitted."""
         return parse_profile(self.profile, f"the record of job {self.id}")
-
-    @property
-    def progress(self) -> dict[str, Any]:
-        """What the runner says of itself, where its folder can be read from here."""
-        return _read_object(Path(self.output_dir) / "progress.json")
-
-    @property
-    def summary(self) -> dict[str, str]:
-        return _read_object(Path(self.output_dir) / "summary.json")
 
 
 def remember(compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime) -> Record:
@@ -69,8 +55,16 @@ def remember(compiled: CompiledJob, submission: Submission, profile_name: str, n
         tasks=tuple(task["name"] for task in compiled.job.plan["tasks"]),
         submission=submission,
     )
-    write_json(folder / f"{record.id}.json", asdict(record))
+    _write(record, folder)
     return record
+
+
+def settle(record: Record, final: JobState, environ: Mapping[str, str]) -> Record:
+    """Remember how a job ended; where that cannot be written down, its backend is asked again."""
+    settled = replace(record, final=final)
+    with contextlib.suppress(OSError):
+        _write(settled, _folder(environ))
+    return settled
 
 
 def all_records(environ: Mapping[str, str]) -> list[Record]:
@@ -93,45 +87,6 @@ def find_record(job_id: str | None, environ: Mapping[str, str]) -> Record:
     return next((record for record in matching if record.id == job_id), matching[0])
 
 
-def wait_for(
-    records: Sequence[Record],
-    state_of: Callable[[Record], JobState],
-    *,
-    timeout: float | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> dict[str, JobState]:
-    """The state of every job by id: final, or unknown for so long that nobody will ever know, unless `timeout` seconds
-    passed before."""
-    deadline = math.inf if timeout is None else clock() + timeout
-    last_known = dict.fromkeys((record.id for record in records), clock())
-    while True:
-        states = {record.id: state_of(record) for record in records}
-        now = clock()
-        last_known |= {name: now for name, state in states.items() if state.phase is not Phase.UNKNOWN}
-        open_jobs = [
-            name
-            for name, state in states.items()
-            if not state.phase.is_final and now - last_known[name] < GRACE_SECONDS
-        ]
-        if not open_jobs or now >= deadline:
-            return states
-        sleep(POLL_SECONDS)
-
-
-def exit_code_of(record: Record, state: JobState) -> int:
-    """Of the worst task; a job that is said to be fine but whose summary knows a failed task is not."""
-    if state.phase is Phase.STOPPED:
-        return 75
-    if state.phase is not Phase.COMPLETED:
-        return state.exit_code if state.exit_code in SEVERITY and state.exit_code else 1
-    return int(any(record.summary.get(task, "ok") != "ok" for task in record.tasks))
-
-
-def worst(codes: Sequence[int]) -> int:
-    return max(codes, key=SEVERITY.index, default=0)
-
-
 def _folder(environ: Mapping[str, str]) -> Path:
     return home(environ) / "jobs"
 
@@ -145,16 +100,32 @@ def _new_id(folder: Path, now: datetime) -> str:
             return job_id
 
 
+def _write(record: Record, folder: Path) -> None:
+    write_json(folder / f"{record.id}.json", asdict(record))
+
+
 def _records(folder: Path) -> Iterator[Record]:
     for path in folder.glob("*.json"):
-        content = _read_object(path)
-        if content:
-            submission = Submission(**content.pop("submission"))
-            yield Record(**content | {"tasks": tuple(content["tasks"])}, submission=submission)
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # no record, or not one that this version can read
+            yield _parsed(_read_object(path))
+
+
+def _parsed(content: Mapping[str, Any]) -> Record:
+    """What a later version has added is left out."""
+    known = {field.name: content[field.name] for field in fields(Record) if field.name in content}
+    final = known.pop("final", None)
+    return Record(
+        **known
+        | {
+            "tasks": tuple(known["tasks"]),
+            "submission": Submission(**known["submission"]),
+            "final": final and JobState(**final | {"phase": Phase(final["phase"])}),
+        }
+    )
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Empty where there is none (yet), or the folder is on another machine."""
+    """Empty where it is not whole: a name that was taken for a job that is being submitted."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

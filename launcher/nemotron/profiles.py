@@ -71,6 +71,11 @@ class _Profile(BaseModel):
         return True
 
     @property
+    def backend(self) -> tuple[str | int | None, ...]:
+        """What tells one backend from another: all jobs of one can be asked about together."""
+        return (self.model_dump_json(exclude={"env_vars"}),)
+
+    @property
     def platform_secrets(self) -> Mapping[str, str]:
         """Variable name -> secret that the platform keeps."""
         return {}
@@ -115,6 +120,10 @@ class LocalProfile(_Forwarding):
         return False
 
     @property
+    def backend(self) -> tuple[str | int | None, ...]:
+        return (self.executor,)
+
+    @property
     def runs_images(self) -> bool:
         return False
 
@@ -136,6 +145,10 @@ class DockerProfile(_Forwarding):
     @property
     def is_remote(self) -> bool:
         return False
+
+    @property
+    def backend(self) -> tuple[str | int | None, ...]:
+        return self.executor, self.docker_host
 
     @property
     def resources(self) -> Resources:
@@ -187,6 +200,10 @@ class SlurmProfile(_Forwarding):
     """Shared folder for .sqsh images."""
     additional_parameters: dict[str, Text] = {}
     """Further #SBATCH options, as they are."""
+
+    @property
+    def backend(self) -> tuple[str | int | None, ...]:
+        return self.executor, self.is_here, *(() if self.is_here else (self.host, self.user, self.port, self.identity))
 
     @property
     def is_here(self) -> bool:

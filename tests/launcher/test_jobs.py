@@ -1,4 +1,4 @@
-"""Records of jobs, and waiting for them."""
+"""Records of jobs."""
 
 import json
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ import pytest
 
 from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase, Submission
-from nemotron.jobs import Record, all_records, exit_code_of, find_record, remember, wait_for, worst
+from nemotron.jobs import Record, all_records, find_record, remember, settle
 from tests.launcher.world import TOKEN, compiled
 
 
@@ -43,69 +43,23 @@ def test_a_beginning_of_several_is_refused(remembered, tmp_path):
         find_record("2026", {"NEMOTRON_HOME": str(tmp_path)})
 
 
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
-        (JobState(Phase.COMPLETED, 0), 0),
-        (JobState.of_exit(1), 1),
-        (JobState.of_exit(2), 2),
-        (JobState.of_exit(75), 75),
-        (JobState.of_exit(130), 75),
-        (JobState.of_exit(137), 1),
-        (JobState(Phase.FAILED, None), 1),
-    ],
-)
-def test_a_state_is_an_exit_code(remembered, state, code):
-    assert exit_code_of(remembered(0), state) == code
+def test_how_a_job_ended_is_kept_for_good(remembered, tmp_path):
+    environ = {"NEMOTRON_HOME": str(tmp_path)}
+    state = JobState(Phase.FAILED, 1, "a task failed", 2)
+    settled = settle(remembered(0), state, environ)
+    assert all_records(environ) == [settled]
+    assert settled.final == state
 
 
-def test_a_failed_task_is_not_overlooked_in_a_job_that_calls_itself_fine(remembered, tmp_path):
+def test_a_record_of_a_later_version_is_read_as_far_as_it_is_known(remembered, tmp_path):
     record = remembered(0)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/summary.json").write_text(json.dumps({"a": "ok", "b": "failed(1)"}))
-    assert exit_code_of(record, JobState(Phase.COMPLETED, 0)) == 1
+    path = tmp_path / f"jobs/{record.id}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"invented_later": 1}))
+    assert all_records({"NEMOTRON_HOME": str(tmp_path)}) == [record]
 
 
-@pytest.mark.parametrize(("codes", "code"), [([], 0), ([0, 75], 75), ([75, 1, 0], 1), ([1, 2, 75], 2)])
-def test_of_several_jobs_the_worst_counts(codes, code):
-    assert worst(codes) == code
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-def wait(record, *phases, timeout=None):
-    """The backend says these one after the other, and the last one for ever; also how long it took."""
-    clock, left = Clock(), list(phases)
-    states = wait_for(
-        [record],
-        lambda _: JobState(left.pop(0) if len(left) > 1 else left[0]),
-        timeout=timeout,
-        sleep=clock.sleep,
-        clock=clock,
-    )
-    return states[record.id].phase, clock.now
-
-
-def test_waiting_ends_with_the_job(remembered):
-    assert wait(remembered(0), Phase.QUEUED, Phase.RUNNING, Phase.COMPLETED) == (Phase.COMPLETED, 2)
-
-
-def test_an_unknown_state_is_not_the_end(remembered):
-    assert wait(remembered(0), Phase.RUNNING, Phase.UNKNOWN, Phase.UNKNOWN, Phase.COMPLETED) == (Phase.COMPLETED, 3)
-
-
-def test_a_state_that_stays_unknown_is_not_waited_for_for_ever(remembered):
-    assert wait(remembered(0), Phase.RUNNING, Phase.UNKNOWN) == (Phase.UNKNOWN, 60)
-
-
-def test_patience_can_be_limited(remembered):
-    assert wait(remembered(0), Phase.RUNNING, timeout=5) == (Phase.RUNNING, 5)
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"id": "x"}', '{"id": 1, "tasks": null}'])
+def test_what_is_no_record_hides_no_other(remembered, tmp_path, content):
+    record = remembered(0)
+    (tmp_path / "jobs/20260101-000000-ffff.json").write_text(content)
+    assert all_records({"NEMOTRON_HOME": str(tmp_path)}) == [record]

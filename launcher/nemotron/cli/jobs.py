@@ -8,10 +8,14 @@ from typing import Any
 
 import click
 
+from nemotron.cli.states import states_of, warn
 from nemotron.cli.sweep_jobs import chosen, show_sweep, sweep_option
-from nemotron.errors import SubmitError, UsageError
+from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase
-from nemotron.jobs import Record, all_records, exit_code_of, find_record, wait_for, worst
+from nemotron.jobs import Record, all_records, find_record
+from nemotron.reports import progress_of, summary_of
+from nemotron.states import ask, cancel_all
+from nemotron.waiting import exit_code_of, wait_for, worst
 
 
 @click.group()
@@ -23,7 +27,9 @@ def jobs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def list_jobs(as_json: bool) -> None:
     """All jobs that were submitted from here, and how they are."""
-    rows = [_row(record) for record in all_records(os.environ)]
+    records = all_records(os.environ)
+    states = states_of(records)
+    rows = [_row(record, states[record.id]) for record in records]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
@@ -43,16 +49,17 @@ def status(job_id: str | None, sweep_id: str | None, as_json: bool) -> None:
         show_sweep(job_id, sweep_id, as_json)
         return
     record = find_record(job_id, os.environ)
-    row = _row(record) | {"progress": record.progress, "summary": record.summary}
+    state = states_of([record])[record.id]
+    progress, summary = progress_of(record, os.environ), summary_of(record, os.environ)
     if as_json:
-        click.echo(json.dumps(row, indent=2))
+        click.echo(json.dumps(_row(record, state) | {"progress": progress, "summary": summary}, indent=2))
         return
-    reason = f" ({row['reason']})" if row["reason"] else ""
-    click.echo(f"{record.id}  {record.name}  {row['phase']}{reason}\n  results: {record.output_dir}")
+    click.echo(f"{record.id}  {record.name}  {_state_in_words(state)}")
+    click.echo(f"  {record.submission.backend} {record.submission.job_id}\n  results: {record.output_dir}")
     for task in record.tasks:
-        click.echo(f"  {task}: {record.summary.get(task, 'not finished')}")
-    if record.progress:
-        click.echo(_in_words(record.progress))
+        click.echo(f"  {task}: {summary.get(task, 'not finished')}")
+    if progress:
+        click.echo(_in_words(progress))
 
 
 @jobs.command("logs")
@@ -72,13 +79,17 @@ def cancel(job_ids: tuple[str, ...], sweep_id: str | None) -> None:
     """Stop jobs; what they finished is kept."""
     if not job_ids and sweep_id is None:
         raise UsageError("Which jobs? Name them by ID, or their sweep with --sweep; `nemotron jobs list` shows them.")
-    for record in chosen(job_ids, sweep_id):
-        state = _state(record)
-        if state.phase.is_final:
-            click.echo(f"{record.id} has ended already: {state.phase}.")
-            continue
-        record.executor(os.environ).cancel(record.submission)
+    records = chosen(job_ids, sweep_id)
+    states = states_of(records)
+    ended = [record for record in records if states[record.id].phase.is_final]
+    for record in ended:
+        click.echo(f"{record.id} has ended already: {states[record.id].phase}.")
+    asked, refused = cancel_all([record for record in records if record not in ended], os.environ)
+    for record in asked:
         click.echo(f"{record.id} was asked to stop.")
+    for record, reason in refused:
+        click.echo(f"Error: {record.id} could not be asked to stop: {reason}", err=True)
+    sys.exit(int(bool(refused)))
 
 
 @jobs.command("wait")
@@ -88,12 +99,23 @@ def cancel(job_ids: tuple[str, ...], sweep_id: str | None) -> None:
 def wait(job_ids: tuple[str, ...], sweep_id: str | None, timeout: float | None) -> None:
     """Until jobs have ended; the exit code is that of the worst task of the worst job."""
     records = chosen(job_ids, sweep_id)
-    states = wait_for(records, _state, timeout=timeout)
+    states = wait_for(records, lambda waiting: ask(waiting, os.environ), warn, timeout=timeout)
     for record in records:
-        click.echo(f"{record.id}  {states[record.id].phase}  {record.output_dir}")
-    if any(state.phase in (Phase.QUEUED, Phase.RUNNING) for state in states.values()):
+        click.echo(f"{record.id}  {_state_in_words(states[record.id])}  {record.output_dir}")
+    gave_up_on = (Phase.QUEUED, Phase.RUNNING, *([Phase.UNKNOWN] if timeout is not None else []))
+    if any(state.phase in gave_up_on for state in states.values()):
         sys.exit(124)
-    sys.exit(worst([exit_code_of(record, states[record.id]) for record in records]))
+    sys.exit(worst([_exit_code(record, states[record.id]) for record in records]))
+
+
+def _exit_code(record: Record, state: JobState) -> int:
+    return exit_code_of(state, summary_of(record, os.environ), record.tasks)
+
+
+def _state_in_words(state: JobState) -> str:
+    """`running, started again once`, `failed (out of memory: raise mem in the profile)`."""
+    again = {0: "", 1: ", started again once"}.get(state.restarts, f", started again {state.restarts} times")
+    return f"{state.phase}{again}" + (f" ({state.reason})" if state.reason else "")
 
 
 def _in_words(progress: Mapping[str, Any]) -> str:
@@ -115,14 +137,14 @@ def _in_words(progress: Mapping[str, Any]) -> str:
     return f"  now {progress['task']} ({number} of {progress['tasks_total']}): {', '.join(filter(None, facts))}"
 
 
-def _row(record: Record) -> dict[str, Any]:
-    state = _state(record)
+def _row(record: Record, state: JobState) -> dict[str, Any]:
     return {
         "id": record.id,
         "name": record.name,
         "phase": str(state.phase),
         "reason": state.reason,
         "exit_code": state.exit_code,
+        "restarts": state.restarts,
         "profile": record.profile_name,
         "backend": record.submission.backend,
         "backend_id": record.submission.job_id,
@@ -130,11 +152,3 @@ def _row(record: Record) -> dict[str, Any]:
         "output_dir": record.output_dir,
         "tasks": list(record.tasks),
     }
-
-
-def _state(record: Record) -> JobState:
-    """A backend that cannot be asked now says nothing about its jobs, or about those of others."""
-    try:
-        return record.executor(os.environ).state(record.submission)
-    except SubmitError as error:
-        return JobState(Phase.UNKNOWN, reason=str(error))

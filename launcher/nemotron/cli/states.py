@@ -1,20 +1,22 @@
-"""How several jobs are."""
+"""How several jobs are, for a person who waits for the answer."""
 
 import os
 from collections.abc import Sequence
 
-from nemotron.errors import SubmitError
-from nemotron.job import JobState, Phase
+import click
+
+from nemotron.job import JobState
 from nemotron.jobs import Record
+from nemotron.states import ask
 
 
 def states_of(records: Sequence[Record]) -> dict[str, JobState]:
-    """By id. A backend that cannot be asked now says nothing about its jobs, or about those of others."""
-    return {record.id: _state(record) for record in records}
+    """By id. A backend that cannot be asked now hides nothing but how its own jobs are, and says so on stderr."""
+    answers = ask(records, os.environ)
+    for line in answers.warnings():
+        warn(line)
+    return dict(answers.states)
 
 
-def _state(record: Record) -> JobState:
-    try:
-        return record.executor(os.environ).state(record.submission)
-    except SubmitError as error:
-        return JobState(Phase.UNKNOWN, reason=str(error))
+def warn(line: str) -> None:
+    click.echo(f"Warning: {line}", err=True)

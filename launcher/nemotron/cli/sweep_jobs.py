@@ -12,8 +12,9 @@ import click
 from nemotron.cli.states import states_of
 from nemotron.cli.table import rich_table, show
 from nemotron.errors import UsageError
-from nemotron.job import JobState
+from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, find_record
+from nemotron.reports import progress_of
 from nemotron.sweep.record import Place, Sweep, find_sweep, jobs_of
 
 LATEST = ""
@@ -104,10 +105,10 @@ def _in_words(record: Record | None, states: Mapping[str, JobState]) -> str:
     if record is None:
         return NOT_SUBMITTED
     state = states[record.id]
-    if state.phase.is_final or not record.progress:
+    progress = progress_of(record, os.environ) if state.phase is Phase.RUNNING else {}
+    if not progress:
         return f"{state.phase}, {state.reason}" if state.reason else str(state.phase)
-    done, total = record.progress["tasks_done"], record.progress["tasks_total"]
-    return f"{state.phase}, {done} of {total} tasks"
+    return f"{state.phase}, {progress['tasks_done']} of {progress['tasks_total']} tasks"
 
 
 def _id(record: Record | None) -> str:

@@ -1,6 +1,6 @@
 """What every backend can do with a job."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,11 +11,25 @@ from nemotron.job import Job, JobState, Submission
 PLAN, RUNNER = "plan.json", "runner.pyz"
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a backend is asked while a job is waited for: less often the longer nothing happens."""
+
+    first: float
+    """Seconds between the first two questions."""
+    longest: float
+
+    def slower(self, seconds: float) -> float:
+        return min(self.longest, seconds * 1.5)
+
+
 class Executor(Protocol):
     """Constructed as `SomeExecutor(profile, environ)`; `environ` has the values of the job's secrets.
 
     All methods raise SubmitError for what the backend refuses, in one line with the next step.
     """
+
+    pace: Pace
 
     def run(self, job: Job) -> int:
         """Attached: output appears as it comes, signals reach the job; the runner's exit code."""
@@ -23,13 +37,17 @@ class Executor(Protocol):
     def submit(self, job: Job) -> Submission:
         """Detached: returns when the backend has accepted the job."""
 
-    def state(self, submission: Submission) -> JobState: ...
+    def states(self, submissions: Sequence[Submission]) -> list[JobState]:
+        """One for each, in their order; the backend is asked once where it can be."""
 
     def logs(self, submission: Submission, follow: bool) -> Iterator[str]:
         """Lines without their line ends; with `follow` until the job has ended."""
 
-    def cancel(self, submission: Submission) -> None:
-        """The runner gets its chance to write a summary; a job that has ended is left alone."""
+    def read(self, path: str) -> bytes:
+        """A file of a job, by the name that it has there; raises what `open` does."""
+
+    def cancel(self, submissions: Sequence[Submission]) -> None:
+        """The runners get their chance to write a summary; what has ended is left alone."""
 
 
 @dataclass(frozen=True, slots=True)

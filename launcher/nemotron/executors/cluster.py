@@ -3,11 +3,12 @@
 import signal
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nemotron.errors import JobLimitReached, SubmitError
+from nemotron.executors.base import Pace
 from nemotron.executors.cluster_survey import check, survey
 from nemotron.executors.job_folder import JobFolder, contained, job_folder, unique_name
 from nemotron.executors.refusals import explained
@@ -42,6 +43,7 @@ class Accepted:
 class ClusterExecutor(ABC):
     """A subclass says how a written folder becomes a job."""
 
+    pace = Pace(first=5.0, longest=30.0)
     tunnel: str
 
     def __init__(self, profile: SlurmProfile, environ: Mapping[str, str]) -> None:
@@ -64,7 +66,7 @@ class ClusterExecutor(ABC):
         except _Interrupted:
             print(f"Cancelling job {ref.job_id}", file=sys.stderr, flush=True)
             with _raising():
-                self.cancel(submission)
+                self.cancel([submission])
                 return self._followed(submission, shows=False)
 
     def submit(self, job: Job) -> Submission:
@@ -90,9 +92,16 @@ class ClusterExecutor(ABC):
         ref = JobRef(accepted.job_id, found.user, name, found.now, path, accepted.cluster)
         return Submission(BACKEND, ref.job_id, ref.details | {"tunnel": self.tunnel})
 
+    def states(self, submissions: Sequence[Submission]) -> list[JobState]:
+        refs = [JobRef.of(submission) for submission in submissions]
+        states = queue.states_of(self.session(), refs)
+        return [states[ref] for ref in refs]
+
     def state(self, submission: Submission) -> JobState:
-        ref = JobRef.of(submission)
-        return queue.states_of(self.session(), [ref])[ref]
+        return self.states([submission])[0]
+
+    def read(self, path: str) -> bytes:
+        return self.session().read(path)
 
     def logs(self, submission: Submission, follow: bool) -> Iterator[str]:
         ref = JobRef.of(submission)
@@ -100,10 +109,11 @@ class ClusterExecutor(ABC):
             self.session(), f"{ref.folder}/{LOG}", follow, lambda: self.state(submission).phase.is_final
         )
 
-    def cancel(self, submission: Submission) -> None:
-        session, ref = self.session(), JobRef.of(submission)
-        cancel.cancel(session, [ref])
-        session.remove(f"{ref.folder}/{SECRETS}")
+    def cancel(self, submissions: Sequence[Submission]) -> None:
+        session, refs = self.session(), [JobRef.of(submission) for submission in submissions]
+        cancel.cancel(session, refs)
+        for ref in refs:
+            session.remove(f"{ref.folder}/{SECRETS}")
 
     def session(self) -> Session:
         return session_for(self.profile, self.environ)

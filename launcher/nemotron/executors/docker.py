@@ -12,7 +12,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from nemotron.errors import SubmitError, UsageError
-from nemotron.executors.base import PLAN, RUNNER, stage
+from nemotron.executors.base import PLAN, RUNNER, Pace, stage
 from nemotron.files import write_bytes
 from nemotron.home import home
 from nemotron.images.credentials import Keyring
@@ -79,6 +79,8 @@ class Engine:
 
 
 class DockerExecutor:
+    pace = Pace(first=1.0, longest=5.0)
+
     def __init__(self, profile: DockerProfile, environ: Mapping[str, str]) -> None:
         self._profile, self._environ = profile, environ
 
@@ -105,6 +107,9 @@ class DockerExecutor:
                 raise
             return Submission("docker", str(container.id), {"name": str(container.name), "folder": str(folder)})
 
+    def states(self, submissions: Sequence[Submission]) -> list[JobState]:
+        return [self.state(submission) for submission in submissions]
+
     def state(self, submission: Submission) -> JobState:
         record = Path(submission.details["folder"]) / EXIT_CODE
         if record.exists():
@@ -125,7 +130,14 @@ class DockerExecutor:
             with closing(container.logs(stream=True, follow=follow)) as chunks:
                 yield from _lines(chunks)
 
-    def cancel(self, submission: Submission) -> None:
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def cancel(self, submissions: Sequence[Submission]) -> None:
+        for submission in submissions:
+            self._cancel(submission)
+
+    def _cancel(self, submission: Submission) -> None:
         folder = Path(submission.details["folder"])
         with self._client() as client:
             container = _find(client, submission)

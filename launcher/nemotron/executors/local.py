@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from nemotron.errors import UsageError
-from nemotron.executors.base import Staged, stage
+from nemotron.executors.base import Pace, Staged, stage
 from nemotron.executors.processes import signal_process, started
 from nemotron.home import home
 from nemotron.job import Job, JobState, Phase, Submission
@@ -31,6 +31,8 @@ STARTING_SECONDS = 10.0
 
 
 class LocalExecutor:
+    pace = Pace(first=1.0, longest=1.0)
+
     def __init__(self, profile: LocalProfile, environ: Mapping[str, str]) -> None:
         self._profile, self._environ = profile, environ
 
@@ -58,6 +60,9 @@ class LocalExecutor:
             raise UsageError(refusal)
         return Submission("local", str(child.pid), details)
 
+    def states(self, submissions: Sequence[Submission]) -> list[JobState]:
+        return [self.state(submission) for submission in submissions]
+
     def state(self, submission: Submission) -> JobState:
         record = Path(submission.details["folder"]) / EXIT_CODE
         if record.exists():
@@ -82,8 +87,12 @@ class LocalExecutor:
             if pending:
                 yield pending
 
-    def cancel(self, submission: Submission) -> None:
-        signal_process(int(submission.job_id), submission.details["started"], signal.SIGTERM)
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def cancel(self, submissions: Sequence[Submission]) -> None:
+        for submission in submissions:
+            signal_process(int(submission.job_id), submission.details["started"], signal.SIGTERM)
 
     def _command(self, staged: Staged) -> list[str]:
         return [self._python(), str(staged.runner), str(staged.plan)]

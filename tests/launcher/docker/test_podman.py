@@ -72,7 +72,7 @@ def test_the_job_gets_the_secrets_it_names_and_no_others(executor, job, image, t
 def test_a_secret_is_in_no_argument_no_inspect_and_no_file(executor, job, image, environ, tmp_path, containers):
     submission = executor.submit(job(WAITS, image))
     shown = json.dumps(containers())
-    executor.cancel(submission)
+    executor.cancel([submission])
     assert submission.job_id in shown and TOKEN not in shown
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
@@ -90,7 +90,7 @@ def test_a_detached_job_is_followed_to_its_end(executor, job, image, tmp_path):
     assert list(executor.logs(submission, follow=True)) == ["first line", "last line"]
     state = wait_until_final(executor, submission)
     assert (state.phase, state.exit_code) == (Phase.FAILED, 1)
-    executor.cancel(submission)  # leaves what has ended alone
+    executor.cancel([submission])  # leaves what has ended alone
     assert executor.state(submission) == state
 
 
@@ -98,7 +98,7 @@ def test_a_cancelled_job_stops_in_order_and_its_container_is_gone(executor, job,
     submission = executor.submit(job(WAITS, image))
     wait_until(lambda: "started" in list(executor.logs(submission, follow=False)))
     assert executor.state(submission).phase is Phase.RUNNING
-    executor.cancel(submission)
+    executor.cancel([submission])
     state = executor.state(submission)
     assert (state.phase, state.exit_code) == (Phase.STOPPED, 75)
     assert submission.job_id not in json.dumps(containers())
