@@ -13,6 +13,7 @@ from nemo_evaluator.config.model import ApiService, Benchmark, CustomSolver, Eva
 from nemo_evaluator.engine.journal import Existing, check_folder
 from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.run import Evaluation, Settings
+from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.environments.registry import import_file, resolve
 from nemo_evaluator.errors import RunFailed, UsageError
 from nemo_evaluator.models import AdaptiveLimiter, Dialects, ModelClient, RetryPolicy
@@ -57,6 +58,8 @@ async def prepare(config: EvalConfig, output_dir: Path) -> list[Entry]:
     shared = Shared(_limiters(config), Dialects())
     solvers = [_solver(config, benchmark, shared) for benchmark in config.benchmarks]
     environments = [resolve(benchmark.name, benchmark.params) for benchmark in config.benchmarks]
+    for environment, benchmark in zip(environments, config.benchmarks, strict=True):
+        _check_protocol(environment, config, benchmark)
     evaluations = await asyncio.gather(
         *(
             Evaluation.prepare(env, solver, _settings(benchmark), {"suite_entry": index})
@@ -116,6 +119,18 @@ def folder_names(names: list[str]) -> list[str]:
         return folder
 
     return [free(name) for name in names]
+
+
+def _check_protocol(env: EvalEnvironment, config: EvalConfig, benchmark: Benchmark) -> None:
+    """A chat template round a text that a base model is to continue makes another benchmark of it."""
+    if benchmark.solver.service is None or env.endpoint_type != "completions":
+        return
+    service = config.services[benchmark.solver.service]
+    if service.protocol != "completions":
+        raise UsageError(
+            f"Benchmark {env.name!r} is written for completions, and service {benchmark.solver.service!r} speaks "
+            f"{service.protocol}: ask /v1/completions (protocol: completions), or choose a benchmark written for chat."
+        )
 
 
 def _limiters(config: EvalConfig) -> dict[str, AdaptiveLimiter]:

@@ -72,7 +72,7 @@ class Shape:
     reasoning: str | None = None
     reasoning_fields: tuple[str, ...] = ("reasoning_content",)
     usage: Mapping[str, Any] | Literal["counted", "missing"] = "counted"
-    echo: Literal["honoured", "ignored", "extra"] = "honoured"
+    echo: Literal["honoured", "ignored", "extra", "zeros"] = "honoured"
     stops: Literal["cut", "kept", "ignored"] = "cut"
 
 
@@ -142,6 +142,8 @@ def completion_choice(request: Request, text: str, shape: Shape) -> dict[str, An
     if asked.get("logprobs") is not None:
         extra = ["<extra>"] if shape.echo == "extra" else []
         choice["logprobs"] = logprobs(echoed + generated + extra, starts_with_prompt=bool(echoed))
+        if shape.echo == "zeros":
+            choice["logprobs"]["token_logprobs"] = [None] + [0.0] * (len(echoed + generated) - 1)
     return choice
 
 

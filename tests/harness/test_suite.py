@@ -80,6 +80,31 @@ async def test_the_protocol_chooses_the_path(ask):
     }
 
 
+@pytest.mark.parametrize(("kind", "protocol", "is_refused"), [
+    ("completions", "chat_completions", True),
+    ("completions", "completions", False),
+    ("chat", "chat_completions", False),
+    ("chat", "completions", False),
+])  # fmt: skip
+async def test_a_benchmark_for_completions_is_never_asked_through_a_chat_template(
+    ask, tmp_path, kind, protocol, is_refused
+):
+    """EC-24: an obscure failure, or another number than the one that was meant; now refused before any request."""
+    (tmp_path / "base.py").write_text(
+        "from nemo_evaluator.environments import benchmark, scorer\n"
+        f"@benchmark('{kind}_{protocol}', dataset=lambda: [{{'q': '1', 'target': '2'}}], prompt='{{q}}', endpoint_type={kind!r})\n"
+        "@scorer\ndef base(sample): return True\n"
+    )
+    asking = ask(service={"protocol": protocol}, benchmark={"name": str(tmp_path / "base.py"), "max_problems": None})
+    if not is_refused:
+        assert (await asking).bundle["n_results"] == 1
+        return
+    with pytest.raises(
+        UsageError, match=r"_completions' is written for completions, and service 'model' speaks chat_comp"
+    ):
+        await asking
+
+
 async def test_the_api_key_is_the_bearer(ask):
     seen = await ask(service={"api_key": "sk-not-a-real-key"})
     assert seen.server.log[0].headers["authorization"] == "Bearer sk-not-a-real-key"

@@ -32,7 +32,10 @@ MODEL_NOT_FOUND = re.compile(
 BAD_KEY = re.compile(r"invalid.{0,10}api.?key|incorrect api key|unauthori[sz]ed|authentication", re.IGNORECASE)
 FOR_EVER = re.compile(r"insufficient_quota|billing", re.IGNORECASE)
 RATE_LIMIT = re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE)
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 INVALID = re.compile(r"invalid|unsupported|bad.?request|validation", re.IGNORECASE)
+FEW_LOGPROBS = 3
+"""So many that differ not at all were never computed."""
 OPENING_THINK, CLOSING_THINK = "<think>", "</think>"
 
 
@@ -165,6 +168,9 @@ def check_echo(choice: dict[str, Any], usage: Mapping[str, Any]) -> None:
     needs = "the server does not implement echo with logprobs, which log-probability benchmarks need"
     if not values or values[0] is not None:
         raise AttemptFailed("bad_reply", f"{needs}: the reply does not begin with the prompt's own tokens")
+    told = [value for value in values if value is not None]
+    if len(told) >= FEW_LOGPROBS and len(set(told)) == 1:
+        raise AttemptFailed("bad_reply", f"{needs}: every log-probability is {told[0]}")
     expected = count(usage, "prompt_tokens")
     if expected is not None and len(values) not in (expected, expected + (count(usage, "completion_tokens") or 0)):
         raise AttemptFailed("bad_reply", f"{needs}: {len(values)} log-probabilities for {expected} prompt tokens")
@@ -278,10 +284,12 @@ def status_within(error: Any) -> int | None:
 
 
 def text_shown(body: bytes) -> str:
-    return " ".join(body[:SHOWN_BYTES].decode("utf-8", "replace").split())
+    return body[:SHOWN_BYTES].decode("utf-8", "replace")
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
+    """One line without secrets, and without what would move the cursor of a terminal."""
+    text = " ".join(UNPRINTABLE.sub(" ", text).split())
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")

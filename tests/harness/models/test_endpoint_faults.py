@@ -171,6 +171,15 @@ async def test_ec07_a_server_without_echo_is_named_as_such(client_of, echo):
     assert server.count == 1
 
 
+async def test_ec21_log_probabilities_that_were_never_computed_are_no_answer(client_of):
+    """All choices would score the same, which looks like chance."""
+    async with FakeServer() as server, client_of(server) as client:
+        server.control(shape={"echo": "zeros"})
+        error = await error_of(client.complete("one two three four", logprobs=1, echo=True, max_tokens=1))
+    assert (error.kind, server.count) == ("bad_reply", 1)
+    assert "every log-probability is 0.0" in str(error)
+
+
 async def test_ec08_every_prompt_gets_its_own_answer(client_of):
     prompts = [f"question {n}" for n in range(300)]
     async with (
@@ -328,6 +337,14 @@ async def test_ec19_the_servers_own_words_reach_the_user(client_of):
         error = await error_of(client.chat("hi"))
     assert (error.kind, error.status, server.count) == ("server", 400, 1)
     assert "temperature is out of range" in str(error)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_the_servers_own_words_are_one_line_that_no_terminal_obeys(client_of, status):
+    said = {"error": {"message": "no\n\x1b[2J\x1b]0;title\x07 such\r\nthing", "type": "invalid_request"}}
+    async with FakeServer(Behaviour(status=status, body=said)) as server, client_of(server) as client:
+        error = await error_of(client.chat("hi"))
+    assert str(error).endswith("no [2J ]0;title such thing")
 
 
 @pytest.mark.parametrize(("content", "text"), [("null", ""), ("parts", "The answer is 42.")])
