@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from nemo_evaluator.environments import ScorerInput, benchmark, scorer
 from nemo_evaluator.environments.hub import HubDataset
-from nemo_evaluator.environments.rows import Joined, Row
+from nemo_evaluator.environments.rows import Joined, Row, reads
 from nemo_evaluator.errors import UsageError
 from nemo_evaluator.scoring.numeric import score_number
 from nemo_evaluator.types import SeedResult
@@ -51,6 +51,7 @@ LANGUAGES = {
 PROMPT = "{instruction}\n\n{question}"
 
 
+@reads("hf://juletxara/mgsm?config=LANGUAGE&split=test")
 def problems(language: str | Sequence[str], revision: str | None) -> Joined:
     """The languages one after the other, all from one commit."""
     dataset = HubDataset("juletxara/mgsm", split="test", revision=revision).pinned()

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import orjson
 
@@ -22,6 +22,7 @@ from nemo_evaluator.errors import UsageError
 
 Row = dict[str, Any]
 Dataset = str | Callable[..., Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -62,8 +63,21 @@ def takes_revision(dataset: Dataset) -> bool:
     return isinstance(dataset, str) and not dataset.endswith(LOCAL_FILES)
 
 
+def reads(source: str) -> Callable[[F], F]:
+    """Says where the rows of a dataset function come from, for whoever looks before anything is loaded."""
+
+    def mark(function: F) -> F:
+        function.source = source  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
 def dataset_label(dataset: Dataset) -> str:
-    return f"{dataset.__name__}()" if callable(dataset) else dataset
+    if not callable(dataset):
+        return dataset
+    made_by = getattr(dataset, "__name__", type(dataset).__name__)
+    return getattr(dataset, "source", None) or f"made by {made_by}()"
 
 
 def known_size(dataset: Dataset, folder: Path) -> int | None:

@@ -19,7 +19,7 @@ def slow(nel, quick, server):
 
 
 def wait_for(nel, run_id, state):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         report = json.loads(nel("eval", "status", "-r", run_id, "--json").stdout)
         if report["state"] == state:
@@ -29,6 +29,7 @@ def wait_for(nel, run_id, state):
 
 
 def test_a_background_run_finishes_on_its_own(nel, quick):
+    """7.7 item 89: its status is there for programs too."""
     done = nel("eval", "run", *quick, "--background")
     run_id = re.search(r"Run (\S+) goes", done.stdout)[1]
     report = wait_for(nel, run_id, "completed")

@@ -15,6 +15,7 @@ def test_list_names_every_bundled_benchmark(nel):
 
 
 def test_list_is_there_for_programs(nel):
+    """7.7 item 89."""
     found = json.loads(nel("list", "--json").stdout)
     assert {"name", "summary", "source", "dataset", "size"} == set(found[0])
 

@@ -6,6 +6,7 @@ import pytest
 
 from nemo_evaluator.environments import EvalEnvironment, register, registry
 from nemo_evaluator.environments.registry import available, bundled_names, resolve
+from nemo_evaluator.environments.rows import dataset_label, reads
 from nemo_evaluator.errors import UsageError
 
 ONE = """
@@ -39,6 +40,19 @@ def test_every_bundled_file_registers_the_benchmark_it_is_named_after() -> None:
     assert all(info.summary.endswith(".") or "." in info.summary for info in listed.values())
     assert listed["tiny_choice"].size == 60
     assert (listed["gsm8k"].dataset, listed["gsm8k"].size) == ("hf://openai/gsm8k?config=main&split=test", None)
+    assert listed["mgsm"].dataset == "hf://juletxara/mgsm?config=LANGUAGE&split=test"
+
+
+def test_rows_of_a_function_are_listed_as_what_makes_them() -> None:
+    class Source:
+        def __call__(self) -> list[dict[str, str]]:
+            return [{"q": "?", "target": "!"}]
+
+    def mine() -> list[dict[str, str]]:
+        return Source()()
+
+    assert (dataset_label(mine), dataset_label(Source())) == ("made by mine()", "made by Source()")
+    assert dataset_label(reads("the archive of 1999")(mine)) == "the archive of 1999"
 
 
 def test_listing_imports_nothing_heavy() -> None:
