@@ -92,7 +92,7 @@ async def test_a_benchmark_for_completions_is_never_asked_through_a_chat_templat
     """EC-24: an obscure failure, or another number than the one that was meant; now refused before any request."""
     (tmp_path / "base.py").write_text(
         "from nemo_evaluator.environments import benchmark, scorer\n"
-        f"@benchmark('{kind}_{protocol}', dataset=lambda: [{{'q': '1', 'target': '2'}}], prompt='{{q}}', endpoint_type={kind!r})\n"
+        f"@benchmark('{kind}_{protocol}', lambda: [{{'target': '2'}}], 'What is it?', endpoint_type={kind!r})\n"
         "@scorer\ndef base(sample): return True\n"
     )
     asking = ask(service={"protocol": protocol}, benchmark={"name": str(tmp_path / "base.py"), "max_problems": None})
