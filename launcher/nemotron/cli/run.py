@@ -17,6 +17,9 @@ from nemotron.profiles import LOCAL
 from nemotron.request import CompiledJob, GeneratedFile, Request
 from nemotron.scores import score_lines
 
+REFUSED = 2
+"""The exit code of a runner that touched nothing."""
+
 
 @click.command("run")
 @click.argument("step_id", metavar="ID")
@@ -106,7 +109,8 @@ def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_ru
             click.echo(f"  nemotron jobs {command} {record.id}")
     else:
         code = run_attached(compiled)
-        _show_scores(compiled)
+        if code != REFUSED:  # what lies there then is of another run
+            _show_scores(compiled)
         sys.exit(code)
 
 

@@ -47,6 +47,13 @@ class TestAttached:
         again = user.evaluate(*HERE, "-t", "gsm8k")
         assert again.returncode == 2 and "already contains results" in again.stderr
 
+    def test_no_scores_of_another_run_stand_below_a_refusal(self, user):
+        score = {"results": {"tasks": {"gsm8k": {"metrics": {"em": {"scores": {"em": {"value": 0.5}}}}}}}}
+        user.evaluate(*HERE, "-t", "gsm8k")
+        (user.results / "gsm8k/results.yml").write_text(json.dumps(score))
+        again = user.evaluate(*HERE, "-t", "gsm8k")
+        assert again.returncode == 2 and "0.5" not in again.stdout
+
     def test_dry_run_true_writes_its_own_files(self, user):
         assert user.evaluate(*HERE, "-t", "gsm8k", "dry_run=true").returncode == 0
         assert {path.name for path in user.results.iterdir()} == {"run_manifest.dry-run.json", "summary.dry-run.json"}
