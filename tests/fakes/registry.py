@@ -25,6 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CHUNK = 1 << 18
+GATE_SECONDS = 300
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
@@ -59,6 +60,13 @@ class Rules:
     retry_after: str | None = None
     blobs_at: str | None = None
     """Root URL of another host that blobs are fetched from."""
+    breaks_after: int | None = None
+    """Bytes of a blob after which the connection is gone."""
+    ignores_range: bool = False
+    damaged_blobs: int = 0
+    """How many answers to come have wrong bytes."""
+    gate: threading.Event | None = None
+    """Blobs are sent when it is set."""
 
 
 @dataclass
@@ -114,10 +122,15 @@ class FakeRegistry:
         return f"{self._scheme}://{self.host}"
 
     def push(
-        self, repository: str, tag: str, layers: Sequence[bytes] = (), platforms: Sequence[str] = ("linux/amd64",)
+        self,
+        repository: str,
+        tag: str,
+        layers: Sequence[bytes] = (),
+        platforms: Sequence[str] = ("linux/amd64",),
+        config: Mapping[str, Any] | None = None,
     ) -> Image:
         """An index of one manifest a platform, and an entry that is no platform, as builders add them."""
-        made = {platform: self._push_manifest(repository, platform, layers) for platform in platforms}
+        made = {platform: self._push_manifest(repository, platform, layers, config) for platform in platforms}
         entries = [_entry(body, platform) for platform, body in made.items()]
         attestation = _entry(self._push_manifest(repository, "unknown/unknown", ()), "unknown/unknown")
         index = json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": [attestation, *entries]}).encode()
@@ -131,8 +144,10 @@ class FakeRegistry:
         self.manifests[repository, tag] = MANIFEST, body
         return digest(body)
 
-    def _push_manifest(self, repository: str, platform: str, layers: Sequence[bytes]) -> bytes:
-        config = json.dumps({"platform": platform}).encode()
+    def _push_manifest(
+        self, repository: str, platform: str, layers: Sequence[bytes], said: Mapping[str, Any] | None = None
+    ) -> bytes:
+        config = json.dumps({"platform": platform, "config": said}).encode()
         self.blobs[digest(config)] = config
         self.blobs |= {digest(layer): layer for layer in layers}
         body = json.dumps(
@@ -234,8 +249,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(rules.refuses_head)
         elif kind == "blobs" and rules.blobs_at:
             self.answer(307, headers={"Location": f"{rules.blobs_at}{self.path}"})
+        elif kind == "blobs" and name in self.fake.blobs:
+            self.give_blob(self.fake.blobs[name])
         elif kind == "blobs":
-            self.answer(200 if name in self.fake.blobs else 404, self.fake.blobs.get(name, b""))
+            self.answer(404)
         elif found := self.fake.manifests.get((repository, name)):
             media_type, body = found
             headers = {} if rules.omits_digest else {"Docker-Content-Digest": digest(body)}
@@ -243,14 +260,32 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.answer(404)
 
-    def answer(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
+    def give_blob(self, body: bytes) -> None:
+        rules = self.fake.rules
+        if rules.gate and not rules.gate.wait(GATE_SECONDS):
+            raise TimeoutError("nobody opened the gate")
+        start = 0 if rules.ignores_range else int(self.headers.get("Range", "bytes=0-")[6:-1])
+        if rules.damaged_blobs:
+            rules.damaged_blobs -= 1
+            body = bytes(len(body))
+        self.answer(206 if start else 200, body[start:], breaks_after=rules.breaks_after)
+
+    def answer(
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        breaks_after: int | None = None,
+    ) -> None:
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.send_body(body)
+            self.send_body(body[:breaks_after])
+        if breaks_after is not None and breaks_after < len(body):
+            self.close_connection = True
 
     def send_body(self, body: bytes) -> None:
         try:
