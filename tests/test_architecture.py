@@ -38,7 +38,7 @@ MAY_IMPORT = {
 LAUNCHER_LAYERS = (
     {"__init__", "bundled", "errors", "files", "home", "job", "secrets"},
     {"transport"},
-    {"catalog", "config", "images", "profiles", "runner", "scores", "slurm", "suite", "supervise"},
+    {"catalog", "config", "hub", "images", "profiles", "runner", "scores", "slurm", "suite", "supervise"},
     {"runtimes"},
     {"endpoint", "env_file", "executors", "plan", "request"},
     {"jobs", "preflight", "source"},

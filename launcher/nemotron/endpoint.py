@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from nemotron.hub import Item
 from nemotron.images.registry import is_loopback
 from nemotron.secrets import redact, redact_url
 
@@ -57,10 +58,13 @@ class Endpoint:
         self._client.close()
 
 
-def ask_hub(hub: str, model: str, token: str | None) -> Answer:
-    url = httpx.URL(f"{hub.rstrip('/')}/api/models/{quote(model)}")
-    with client(url, token, timeout=10) as asked:
-        return answer_of(asked, "GET", url, [token] if token else [])
+def ask_hub(hub: str, item: Item, token: str | None, check: str | None = None) -> Answer:
+    """What the hub says about a dataset or model at its revision, or about a `check` of it."""
+    asked = check or (f"revision/{quote(item.revision, safe='')}" if item.revision else "")
+    path = "/".join(filter(None, ("api", item.kind, quote(item.id), asked)))
+    url = httpx.URL(f"{hub.rstrip('/')}/{path}")
+    with client(url, token, timeout=10) as asking:
+        return answer_of(asking, "GET", url, [token] if token else [])
 
 
 def client(url: httpx.URL, token: str | None, timeout: float) -> httpx.Client:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nemotron.errors import UsageError
+from nemotron.hub import REPOSITORY, datasets_of, is_offline
 from nemotron.secrets import is_secret, is_variable_name, redact_url
 from nemotron.suite import Suite, TaskConfig
 
@@ -26,6 +27,8 @@ SUBSETS = {
 GATED = {"gpqa": "HF_TOKEN", "hle": "HF_TOKEN"}
 """First words of tasks whose datasets are only given to accounts that accepted their terms -> what opens them."""
 
+BESIDE_A_CHAIN = {"interceptors", "mode", "discovery", "post_eval_hooks", "endpoint_type", "log_failed_requests"}
+"""What an adapter takes together with a list of interceptors."""
 PLAIN_URL = re.compile(r"https?://[^@?#]+")
 """Any other URL may hold credentials, and goes to the job as a secret."""
 _PINNED = re.compile(r"@sha256:[0-9a-f]{64}$")
@@ -220,7 +223,30 @@ def _merged(suite: Suite, task: TaskConfig) -> dict[str, Any]:
     params = base.params | own.params
     params["extra"] = _set({**base.config.params.extra, **own.config.params.extra})
     adapter_config = _set({**base.adapter_config, **own.adapter_config})
-    return {"name": task.name, "params": _set(params), "adapter_config": adapter_config}
+    _check_adapter(task.name, adapter_config)
+    return {
+        "name": task.name,
+        "params": _set(params),
+        "adapter_config": adapter_config,
+        "datasets": _datasets(task),
+    }
+
+
+def _check_adapter(task: str, config: Mapping[str, Any]) -> None:
+    """The job would refuse it, after its time in the queue."""
+    mixed = sorted(config.keys() - BESIDE_A_CHAIN)
+    if mixed and config.get("interceptors"):
+        raise UsageError(
+            f"Task {task!r}: adapter_config has interceptors and {', '.join(mixed)}; an adapter takes a list of "
+            f"them or such switches: set these to null (…adapter_config.{mixed[0]}=null), or leave the list out."
+        )
+
+
+def _datasets(task: TaskConfig) -> list[str]:
+    for dataset in task.datasets or ():
+        if not REPOSITORY.fullmatch(dataset):
+            raise UsageError(f"Task {task.name!r}: datasets holds {dataset!r}: write ORG/NAME or ORG/NAME@REVISION.")
+    return list(datasets_of(task.name) if task.datasets is None else task.datasets)
 
 
 def _set(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,8 +264,7 @@ def _secrets(model: Mapping[str, Any], tasks: list[TaskConfig], place: Place) ->
 def _required(task: TaskConfig, place: Place) -> tuple[str, ...]:
     names = task.required_env
     if names is None:
-        is_offline = place.environ.get("HF_HUB_OFFLINE") == "1"
-        gate = None if is_offline else GATED.get(re.split(r"[_.\-]", task.name)[0])
+        gate = None if is_offline(place.environ) else GATED.get(re.split(r"[_.\-]", task.name)[0])
         names = (gate,) if gate else ()
     for name in names:
         if not place.has(name):

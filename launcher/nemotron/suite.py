@@ -76,6 +76,8 @@ class TaskConfig(_Section):
     nemo_evaluator_config: HarnessConfig = HarnessConfig()
     required_env: tuple[str, ...] | None = None
     """Names of variables without which the task fails; null: those this project knows of."""
+    datasets: tuple[Text, ...] | None = None
+    """What it reads from the hub, as ORG/NAME or ORG/NAME@REVISION; null: those this project knows of."""
 
 
 class Evaluation(_Section):

@@ -48,7 +48,10 @@ class Fields:
         return value
 
     def nested(self, key: str) -> Fields:
-        return Fields(self.mapping(key), f"{self._place}.{key}")
+        return Fields(self.mapping(key), self.place(key))
+
+    def place(self, key: str) -> str:
+        return f"{self._place}.{key}"
 
     def done(self) -> None:
         if self._values:

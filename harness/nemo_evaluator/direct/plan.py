@@ -56,6 +56,8 @@ class Task:
     name: str
     params: dict[str, Any]
     adapter_config: dict[str, Any]
+    datasets: list[str]
+    """On the hub, as ORG/NAME or ORG/NAME@REVISION."""
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,18 @@ def _code(fields: Fields) -> Code:
 
 
 def _task(fields: Fields) -> Task:
-    task = Task(fields.text("name"), fields.mapping("params"), fields.mapping("adapter_config"))
+    task = Task(
+        name=fields.text("name"),
+        params=fields.mapping("params"),
+        adapter_config=fields.mapping("adapter_config"),
+        datasets=_names(fields.items("datasets"), fields.place("datasets"), "names of datasets"),
+    )
     fields.done()
     return task
 
 
-def _names(values: list[Any], place: str) -> list[str]:
+def _names(values: list[Any], place: str, wanted: str = "names of variables") -> list[str]:
     for value in values:
         if not isinstance(value, str) or not value:
-            raise Refused(f"{place} holds {value!r}, names of variables are needed: submit again to get a new plan.")
+            raise Refused(f"{place} holds {value!r}, {wanted} are needed: submit again to get a new plan.")
     return values

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
+from nemo_evaluator.direct.hub import check_hub
 from nemo_evaluator.direct.plan import Plan, Task
 from nemo_evaluator.direct.probe import Answer, Endpoint
 
@@ -51,6 +52,7 @@ def preflight(
         *check_task_kinds(plan),
         *check_storage(plan.output_dir),
         *check_known_tasks(plan, executable, environ),
+        *check_hub(plan, environ),
         *check_endpoint(plan, endpoint, sleep, say, patience),
     ]
 

@@ -71,6 +71,9 @@ class Endpoint:
     def ask(self, body: dict[str, Any]) -> Answer:
         return self._send(self.url, json.dumps(body).encode())
 
+    def get(self) -> Answer:
+        return self._send(self.url, None)
+
     def _send(self, url: str, body: bytes | None) -> Answer:
         request = urllib.request.Request(url, data=body, headers=self._headers)
         try:

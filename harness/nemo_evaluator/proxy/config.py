@@ -24,7 +24,7 @@ LEFT_OUT = {
     "use_omni_info": "give the endpoint's own URL",
 }
 """Keys of the published adapter that have no meaning here, and what to do instead."""
-EMPTY_CHAIN = ("interceptors", [])
+EMPTY_CHAIN: tuple[str, list[Any]] = ("interceptors", [])
 """The same as none."""
 
 

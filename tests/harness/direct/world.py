@@ -55,7 +55,12 @@ def plan_document(output_dir, tasks=("gsm8k",), model=None, **changes):
 
 def task_document(name, params=None, adapter_config=None):
     default = {"limit_samples": 5, "parallelism": 4, "extra": {"tokenizer": "example/small-bpe"}}
-    return {"name": name, "params": default if params is None else params, "adapter_config": adapter_config or {}}
+    return {
+        "name": name,
+        "params": default if params is None else params,
+        "adapter_config": adapter_config or {},
+        "datasets": [],
+    }
 
 
 def validate(name, document):

@@ -21,7 +21,15 @@ def look(tmp_path):
 
 
 def plan_of(
-    url, tasks, kind="completions", output_dir="/mnt/eval", model="fake-model", key=None, image=None, extra=None
+    url,
+    tasks,
+    kind="completions",
+    output_dir="/mnt/eval",
+    model="fake-model",
+    key=None,
+    image=None,
+    extra=None,
+    datasets=(),
 ):
     path = "/chat/completions" if kind == "chat" else "/completions"
     return {
@@ -34,5 +42,5 @@ def plan_of(
             "api_key_name": key,
         },
         "harness": {"image": image},
-        "tasks": [{"name": name, "params": {"extra": extra or {}}} for name in tasks],
+        "tasks": [{"name": name, "params": {"extra": extra or {}}, "datasets": list(datasets)} for name in tasks],
     }

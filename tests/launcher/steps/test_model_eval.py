@@ -123,7 +123,15 @@ class TestTasks:
     def test_a_gated_dataset_needs_its_token_before_the_job_waits_in_a_queue(self):
         assert "HF_TOKEN" in refusal(tasks=["gpqa_diamond"])
         assert "HF_TOKEN" in plan(tasks=["gpqa_diamond"], HF_TOKEN="hf_not_a_real_token")["secrets"]
-        assert names(plan(tasks=["gpqa_diamond"], HF_HUB_OFFLINE="1")) == ["gpqa_diamond"]
+        for word in ("1", "true", "YES", "on"):
+            assert names(plan(tasks=["gpqa_diamond"], HF_HUB_OFFLINE=word)) == ["gpqa_diamond"]
+        assert "HF_TOKEN" in refusal(tasks=["gpqa_diamond"], HF_HUB_OFFLINE="0")
+
+    def test_the_datasets_of_a_task_are_known_or_said_by_the_suite(self):
+        assert [task["datasets"] for task in plan(tasks=["hellaswag", "mine"])["tasks"]] == [["Rowan/hellaswag"], []]
+        own = "evaluation.tasks=[{name: hellaswag, datasets: ['org/data@v2']}, {name: mine, datasets: []}]"
+        assert [task["datasets"] for task in plan(own)["tasks"]] == [["org/data@v2"], []]
+        assert "'org/data?'" in refusal("evaluation.tasks=[{name: mine, datasets: ['org/data?']}]")
 
     def test_a_suite_can_say_which_variables_a_task_needs(self):
         override = "evaluation.tasks=[{name: judged, required_env: [JUDGE_API_KEY]}]"
@@ -145,6 +153,14 @@ class TestParameters:
         task = "{name: t, nemo_evaluator_config: {config: {params: {extra: {tokenizer_backend: tiktoken}}}}}"
         extra = params(f"evaluation.tasks=[{task}]", EVAL_TOKENIZER="tok")["extra"]
         assert extra == {"tokenizer": "tok", "tokenizer_backend": "tiktoken", "tokenized_requests": False}
+
+    def test_interceptors_and_switches_of_the_adapter_together_are_refused_here_as_in_the_job(self):
+        listed = f"{ADAPTER}.interceptors=[endpoint]"
+        message = refusal(listed)
+        assert "use_caching" in message and "adapter_config.max_logged_requests=null" in message
+        switches = "use_caching use_request_logging max_logged_requests use_response_logging max_logged_responses"
+        off = [f"{ADAPTER}.{name}=null" for name in (*switches.split(), "use_progress_tracking")]
+        assert plan(listed, *off)["tasks"][0]["adapter_config"] == {"interceptors": ["endpoint"]}
 
     def test_the_adapter_merges_key_by_key(self):
         own = "{adapter_config: {use_caching: false, mine: 1}}"

@@ -8,24 +8,24 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from nemotron.endpoint import Answer, Endpoint, ask_hub
+from nemotron.endpoint import Answer, Endpoint
 from nemotron.errors import LauncherError
 from nemotron.images.reference import is_file, parse
 from nemotron.images.registry import Registry
 from nemotron.images.tasks import TaskList, read_tasks
-from nemotron.secrets import redact_url
+from nemotron.preflight.finding import Finding
+from nemotron.preflight.hub import REFUSED, check_hub
+
+__all__ = ["Finding", "check_image", "check_storage", "flaw_of_echo", "needs_logprobs", "preflight"]
 
 PATIENCE_SECONDS = 60.0
 """For an endpoint that is still loading its model; the job waits longer."""
 PAUSE_SECONDS = 2.0
 LOADING = (502, 503, 504)
-REFUSED = (401, 403)
-DEFAULT_HUB = "https://huggingface.co"
 PROBE = "The quick brown fox jumps over the lazy dog."
 PROBE_WORDS = len(PROBE.split())
 SHOWN_TASKS = 8
@@ -36,18 +36,6 @@ LOGPROB_TASK = re.compile(
 )
 """Tasks that compare log-probabilities of given texts; definitions in images do not say so."""
 GENERATIVE = re.compile(r"_(chat|instruct|cot|gen)(_|$)")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    what: str
-    why: str
-    action: str
-    severity: Literal["stop", "note"] = "stop"
-    """A stop would fail the job; a note is something that could not be looked at."""
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}; {self.action}."
 
 
 def preflight(
@@ -63,7 +51,7 @@ def preflight(
     The image is apart, in `check_image`: what a registry says of it holds for every job that runs it.
     """
     findings = [] if is_remote else list(check_storage(Path(plan["output_dir"])))
-    findings += check_tokenizers(plan, environ)
+    findings += check_hub(plan, environ, sees_cache=not is_remote and plan["harness"]["image"] is None)
     model = plan["model"]
     url = model["endpoint_url"] or environ[model["endpoint_url_variable"]]
     token = environ.get(model["api_key_name"]) if model["api_key_name"] else None
@@ -121,41 +109,6 @@ def check_task(name: str, endpoint_type: str, listed: TaskList, image: str) -> I
             "the harness would refuse it",
             "choose another task, or set EVAL_ENDPOINT_TYPE and the path of EVAL_ENDPOINT_URL",
         )
-
-
-def check_tokenizers(plan: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Harnesses load the tokenizer from the hub when the job has begun; a name that is not there is found out here."""
-    if environ.get("HF_HUB_OFFLINE") == "1":
-        return
-    hub = environ.get("HF_ENDPOINT") or DEFAULT_HUB
-    for name in sorted(tokenizers_of(plan)):
-        answer = ask_hub(hub, name, environ.get("HF_TOKEN"))
-        yield from check_tokenizer(name, answer, hub, is_given=name != plan["model"]["id"])
-
-
-def tokenizers_of(plan: Mapping[str, Any]) -> set[str]:
-    """Names on the hub; without a tokenizer of its own a task takes the served name for one."""
-    extras = [task["params"].get("extra", {}) for task in plan["tasks"]]
-    used = [extra for extra in extras if extra.get("tokenizer_backend") == "huggingface"]
-    if plan["model"]["endpoint_type"] != "completions":
-        return set()
-    named = {str(extra.get("tokenizer") or plan["model"]["id"]) for extra in used}
-    return {name for name in named if not name.startswith(("/", "."))}
-
-
-def check_tokenizer(name: str, answer: Answer, hub: str, *, is_given: bool) -> Iterator[Finding]:
-    why = "every task would fail when it loads it"
-    if answer.status == 404 and is_given:
-        yield Finding(f"The hub has no tokenizer {name!r}", why, "correct EVAL_TOKENIZER, or give the path of one")
-    elif answer.status == 404:
-        what = f"The served name {name!r} is not on the hub, and no tokenizer is named"
-        yield Finding(what, why, "set EVAL_TOKENIZER to a hub id or a path")
-    elif answer.status in REFUSED:
-        what = f"The hub does not show the tokenizer {name!r} ({answer.said})"
-        yield Finding(what, why, "accept its terms, forward HF_TOKEN to the job, or correct EVAL_TOKENIZER")
-    elif answer.status != 200:
-        what = f"{redact_url(hub)} cannot be asked for the tokenizer {name!r} ({answer.said})"
-        yield Finding(what, "whether the job can load it is not known here", "see to it that its host can", "note")
 
 
 def check_endpoint(
