@@ -22,6 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from nemotron.errors import SubmitError, UsageError
 from nemotron.executors.base import PLAN, RUNNER, Pace, stage
+from nemotron.executors.shipped import source
 from nemotron.files import write_bytes
 from nemotron.home import home
 from nemotron.images.credentials import Keyring
@@ -29,6 +30,7 @@ from nemotron.images.reference import parse, spelled
 from nemotron.job import Job, JobState, Mount, Phase, Submission
 from nemotron.profiles import DockerProfile
 from nemotron.secrets import values_of
+from nemotron.slurm.folder import START
 from nemotron.supervise import EXIT_CODE, STOPPING
 
 if TYPE_CHECKING:
@@ -44,19 +46,6 @@ ANSWER_SECONDS = 600
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 LABEL = "nemotron.job"
-
-START = """
-import json, os, signal, sys, time
-limit = float(sys.argv[1])
-os.environ.update(json.loads(sys.stdin.readline()))
-if limit and os.fork() == 0:
-    time.sleep(limit)
-    os.kill(os.getppid(), signal.SIGTERM)
-    os._exit(0)
-os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-"""
-"""Takes the secrets, sets the clock for the time limit, and becomes the runner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +79,8 @@ class DockerExecutor:
             container = self._create(client, job, folder)
             try:
                 with _forwarding_signals(container):
-                    self._start(container, job, client)
-                    _copy_logs(container)
+                    with self._started(container, job, client, stops_at_end=True):
+                        _copy_logs(container)
                     return int(container.wait()["StatusCode"])
             finally:
                 _remove(container, folder)
@@ -101,7 +90,8 @@ class DockerExecutor:
         with self._client() as client:
             container = self._create(client, job, folder)
             try:
-                self._start(container, job, client)
+                with self._started(container, job, client, stops_at_end=False):
+                    pass
             except BaseException:
                 _remove(container, folder)
                 raise
@@ -174,6 +164,7 @@ class DockerExecutor:
         Path(job.output_dir).mkdir(parents=True, exist_ok=True)
         staged = Job(**{**_fields(job), "plan": reachable_plan(job.plan, self._profile.network, engine)})
         stage(staged, folder)
+        write_bytes(folder / START, source(START))
         name = f"{job.name}-{randomness.token_hex(3)}"
         arguments = container_arguments(job, self._profile.network, engine, (os.getuid(), os.getgid()), folder)
         try:
@@ -198,7 +189,11 @@ class DockerExecutor:
             client.images.pull(repository, tag=reference.digest or reference.tag, auth_config=login)
         return name
 
-    def _start(self, container: "Container", job: Job, client: "DockerClient") -> None:
+    @contextmanager
+    def _started(
+        self, container: "Container", job: Job, client: "DockerClient", *, stops_at_end: bool
+    ) -> Iterator[None]:
+        """Within, its standard input is open: where its end is to stop the job, this process may be killed in there."""
         engine = Engine.of(client.version(), client.info())
         values = values_of(job.secrets, self._environ)
         variable = job.plan["model"]["endpoint_url_variable"]
@@ -207,7 +202,8 @@ class DockerExecutor:
         attached = cast(Any, container.attach_socket(params={"stdin": 1, "stream": 1}))
         with attached, attached._sock as stdin:  # the SDK hands out a reader, whose socket also writes
             container.start()
-            stdin.sendall(json.dumps(values).encode() + b"\n")
+            stdin.sendall(json.dumps({"environ": values, "stops_at_end": stops_at_end}).encode() + b"\n")
+            yield
 
     def _folder(self) -> Path:
         now = datetime.now(UTC)
@@ -220,7 +216,7 @@ def container_arguments(job: Job, network: str, engine: Engine, owner: tuple[int
     resources = job.resources
     mounts = [Mount(job.output_dir, job.output_dir), Mount(str(folder), STAGED, is_read_only=True), *job.mounts]
     arguments = {
-        "entrypoint": ["python3", "-c", START],
+        "entrypoint": ["python3", "-I", f"{STAGED}/{START}"],
         "command": [str(resources.time_limit_seconds or 0), f"{STAGED}/{RUNNER}", f"{STAGED}/{PLAN}"],
         "environment": {"HOME": "/tmp", "PYTHONNOUSERSITE": "1", **job.env},
         "labels": {LABEL: job.name},

@@ -1,5 +1,6 @@
 """The executor against a real engine: podman of the testbed, behind Docker's API."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import docker
 import pytest
 
 from nemotron.errors import SubmitError, UsageError
@@ -47,9 +49,8 @@ def seen(tmp_path: Path) -> dict:
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75])
 def test_an_attached_run_ends_with_the_runners_exit_code(executor, job, image, tmp_path, code, containers):
-    before = [container["Id"] for container in containers()]
     assert executor.run(job(dump(tmp_path, code), image)) == code
-    assert [container["Id"] for container in containers()] == before
+    assert str(tmp_path) not in json.dumps(containers())
 
 
 def test_output_appears_as_it_was_written(executor, job, image, tmp_path, capsys):
@@ -128,6 +129,21 @@ def test_a_signal_to_an_attached_run_reaches_the_runner(engine, image, environ, 
     assert attached.returncode == 75
 
 
+def test_a_container_ends_with_the_command_that_waits_for_it_even_when_that_is_killed(engine, image, environ, tmp_path):
+    """Its standard input ends with whoever held it."""
+    command = [sys.executable, "-c", ATTACHED, WAITS, image, str(tmp_path / "results"), engine]
+    with contextlib.closing(docker.DockerClient(engine, version="auto")) as client:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environ}) as attached:
+            assert attached.stdout.readline() == "started\n"
+            attached.kill()
+        (left,) = [c for c in client.containers.list(all=True) if str(tmp_path) in json.dumps(c.attrs)]
+        try:
+            wait_until(lambda: client.containers.get(left.id).status == "exited")
+            assert b"stopped in order" in left.logs()
+        finally:
+            left.remove(force=True)
+
+
 def test_a_bridge_reaches_an_endpoint_of_this_machine_by_its_name(engine, environ, job, image, tmp_path):
     executor = DockerExecutor(DockerProfile(docker_host=engine, network="bridge"), environ)
     code = f"import json, sys; json.dump(json.load(open(sys.argv[1])), open('{tmp_path}/results/plan.json', 'w'))"
@@ -165,8 +181,7 @@ def wait_until_final(executor, submission):
 
 
 def wait_until(is_so):
-    for _ in range(100):
-        if is_so():
-            return
+    deadline = time.monotonic() + 180
+    while not is_so():
+        assert time.monotonic() < deadline
         time.sleep(0.1)
-    raise AssertionError("did not become so within ten seconds")
