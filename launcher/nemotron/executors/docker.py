@@ -85,6 +85,13 @@ class DockerExecutor:
             finally:
                 _remove(container, folder)
 
+    def engine(self) -> str:
+        """What answers, by name and version."""
+        with self._client() as client:
+            version = client.version()
+            name = "podman" if Engine.of(version, {}).is_podman else "docker"
+            return f"{name} {version.get('Version', '')}".strip()
+
     def submit(self, job: Job) -> Submission:
         folder = self._folder()
         with self._client() as client:
