@@ -1,13 +1,13 @@
 """`nemotron`: run steps where a profile says, and look after what was submitted."""
 
-import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 import nemotron
+from nemotron.cli.errors import run
 from nemotron.cli.lazy import Commands, Later
-from nemotron.errors import LauncherError
 
 STEPS = Commands(
     "steps",
@@ -26,22 +26,15 @@ cli = click.version_option(nemotron.__version__, prog_name="nemotron")(
         {
             "steps": Later("nemotron.cli.main", "STEPS", "List, show and run steps."),
             "jobs": Later("nemotron.cli.jobs", "jobs", "Look after submitted jobs."),
+            "doctor": Later("nemotron.cli.doctor", "doctor", "Whether an evaluation can run under a profile."),
             "images": Later("nemotron.cli.images", "images", "Ask registries about images: digests, tasks."),
         },
     )
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Errors that a user is meant to read are one line on stderr."""
-    try:
-        cli.main(args=None if arguments is None else list(arguments), prog_name="nemotron")
-    except LauncherError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        click.echo(f"Error: {error.filename or 'input/output'}: {error.strerror or error}.", err=True)
-        sys.exit(1)
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    run(cli, "nemotron", arguments)
 
 
 if __name__ == "__main__":
