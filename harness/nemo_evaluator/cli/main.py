@@ -1,13 +1,13 @@
 """`nel`: run and inspect evaluations."""
 
-import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 import nemo_evaluator
+from nemo_evaluator.cli.errors import run
 from nemo_evaluator.cli.lazy import Lazy, LazyGroup
-from nemo_evaluator.errors import EvaluationError, UsageError
 
 EVAL = LazyGroup(
     "eval",
@@ -43,16 +43,8 @@ cli = click.version_option(nemo_evaluator.__version__, prog_name="nel")(
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Errors that a user can mend end in one line and exit code 2, a run that cannot go on in exit code 1."""
-    try:
-        cli.main(args=None if arguments is None else list(arguments), prog_name="nel")
-    except EvaluationError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
-    except OSError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    run(cli, "nel", arguments)
 
 
 if __name__ == "__main__":
