@@ -2,15 +2,28 @@
 
 import json
 import os
+import re
 from dataclasses import asdict
 
 import click
 
+from nemotron.errors import UsageError
 from nemotron.images.reference import parse
 from nemotron.images.registry import PLATFORM, Registry, RegistrySettings, Resolved
 from nemotron.images.tasks import Task, TaskList, read_tasks
 
-platform_option = click.option("--platform", default=PLATFORM, show_default=True, help="OS/ARCHITECTURE[/VARIANT].")
+PLATFORM_FORM = re.compile(r"[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?")
+
+
+def _platform(context: click.Context, option: click.Parameter, value: str) -> str:
+    if not PLATFORM_FORM.fullmatch(value):
+        raise UsageError(f"--platform {value!r} is none: write OS/ARCHITECTURE[/VARIANT], such as {PLATFORM}.")
+    return value
+
+
+platform_option = click.option(
+    "--platform", default=PLATFORM, show_default=True, callback=_platform, help="OS/ARCHITECTURE[/VARIANT]."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
