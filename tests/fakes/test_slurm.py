@@ -46,7 +46,7 @@ def test_a_preempted_job_starts_again_and_counts_its_restarts(slurm, tmp_path):
     assert slurm.wait(job, "COMPLETED")["restarts"] == 1
     assert (tmp_path / "out").read_text() == "life \nlife 1\n"
     said = run(slurm, "sacct", "--noheader", "--parsable2", "--duplicates", f"--jobs={job}", "--format=State,ExitCode")
-    assert said.stdout == "PREEMPTED|0:15\nCOMPLETED|0:0\n"
+    assert said.stdout == "PREEMPTED|0:15\nCANCELLED|0:15\nCOMPLETED|0:0\nCOMPLETED|0:0\n"
 
 
 def test_the_time_limit_warns_and_then_ends_a_job(slurm, tmp_path):

@@ -35,6 +35,10 @@ class Evidence:
         return self.row is not None and self.row.is_completing
 
     @property
+    def has_run(self) -> bool:
+        return self.restarts > 0 or not self.lives or self.lives[-1].has_started
+
+    @property
     def last(self) -> Accounted | None:
         """The end of its last life, where that is known to be the end of the job.
 
@@ -44,7 +48,8 @@ class Evidence:
         if life is None or life.state in (WAITING | ACTIVE) - MAY_COME_BACK:
             return None
         if life.state in MAY_COME_BACK:
-            return None if self.controller_silent or self.is_completing else life
+            has_come_back = self.row is not None and self.row.state != life.state
+            return None if self.controller_silent or has_come_back else life
         is_nameless = life.state == "CANCELLED" and not life.by
         return None if is_nameless and self.is_completing else life
 
@@ -53,7 +58,7 @@ def judged(ref: JobRef, known: Evidence, traces: Traces, now: float) -> JobState
     if known.row is not None and known.row.is_at_work:
         state = _at_work(known.row)
     elif known.last is not None:
-        state = _explained(ended(known.last), traces)
+        state = _explained(ended(known.last, known.has_run), traces)
     elif known.is_completing:
         state = _completing(traces.over, now)
     else:

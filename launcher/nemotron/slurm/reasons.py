@@ -103,16 +103,17 @@ def _limit(word: str) -> str:
     return ""
 
 
-def ended(life: Accounted) -> JobState:
-    """Of a life that is a job's last."""
+def ended(life: Accounted, has_run: bool = True) -> JobState:
+    """Of a life that is a job's last; `has_run` in this or in an earlier one."""
     if "OUT_OF_MEMORY" in life.steps:
         return JobState(*_of("OUT_OF_MEMORY"))
     if life.state == "CANCELLED":
         who = f" by {life.by}" if life.by else ""
-        never = "" if life.started else " before it started"
-        return JobState(Phase.STOPPED, None, f"cancelled{who}{never}" + (f"; {GOES_ON}" if life.started else ""))
+        return JobState(Phase.STOPPED, None, f"cancelled{who}" + (f"; {GOES_ON}" if has_run else " before it started"))
     if life.state in ENDED:
         return JobState(*_of(life.state))
+    if life.state != "COMPLETED" and not life.exit_code and not life.signal:
+        return JobState(Phase.FAILED, None, f"Slurm calls it {life.state}, and no more")
     return exited(life.exit_code, life.signal)
 
 

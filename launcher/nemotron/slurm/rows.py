@@ -96,6 +96,11 @@ class Accounted:
     steps: tuple[str, ...] = ()
     """States of its steps: one of them may know what the job does not."""
 
+    @property
+    def has_started(self) -> bool:
+        """A job that was cancelled while it waited may have its end for a start."""
+        return self.started is not None and (bool(self.steps) or self.started != self.ended)
+
 
 def is_job(row: Queued | Accounted, ref: JobRef) -> bool:
     """A number alone does not say: clusters use theirs again."""

@@ -31,7 +31,17 @@ SHORT = {
     "-j": "--jobs",
     "-M": "--clusters",
 }
-FLAGS = {"--parsable", "--requeue", "--no-requeue", "--noheader", "--parsable2", "--duplicates", "--wait", "--overlap"}
+FLAGS = {
+    "--parsable",
+    "--requeue",
+    "--no-requeue",
+    "--noheader",
+    "--parsable2",
+    "--duplicates",
+    "--wait",
+    "--overlap",
+    "--hold",
+}
 
 
 def main(command: str, folder: Path, argv: list[str]) -> None:
@@ -102,7 +112,9 @@ def sbatch(folder: Path, argv: list[str], stdin: str) -> None:
             folder=asked.get("--chdir") or str(Path.cwd()),
             script=script,
         )
-        runs, cluster = state["runs"], state["cluster"]
+        if "--hold" in asked:
+            become(job, "PENDING", reason="JobHeldUser")
+        runs, cluster = state["runs"] and "--hold" not in asked, state["cluster"]
     if runs:
         start_node(folder, job["id"])
     if "--parsable" in asked:

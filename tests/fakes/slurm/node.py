@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fakes.slurm.state import become, opened
 
-TICK = 0.02
+TICK = 0.05
 WAITS_AGAIN = {"requeue": "REQUEUED", "preempt": "PREEMPTED", "fail_node": "NODE_FAIL"}
 ENDS = {"cancel": "CANCELLED", "timeout": "TIMEOUT", "oom": "OUT_OF_MEMORY"}
 
@@ -26,7 +26,7 @@ def main() -> None:
 def life(folder: Path, number: int) -> bool:
     """From waiting to its end; whether the job waits again after it."""
     with opened(folder) as state:
-        knobs = {key: state[key] for key in ("kill_wait", "minute", "requeue_seconds")}
+        knobs = {key: state[key] for key in ("kill_wait", "minute")}
         job = find(state, number)
         if job["state"] == "CANCELLED":
             return False
@@ -38,7 +38,7 @@ def life(folder: Path, number: int) -> bool:
             become(find(state, number), "FAILED", exit="0:53")
         return False
     asked = watch(folder, number, child, knobs)
-    return conclude(folder, number, child.returncode, asked, knobs["requeue_seconds"])
+    return conclude(folder, number, child.returncode, asked)
 
 
 def find(state: dict[str, Any], number: int) -> dict[str, Any]:
@@ -131,11 +131,12 @@ def send(child: subprocess.Popen[bytes], number: signal.Signals, *, is_batch: bo
         os.kill(child.pid, number) if is_batch else os.killpg(child.pid, number)
 
 
-def conclude(folder: Path, number: int, code: int, asked: str, seconds: float) -> bool:
+def conclude(folder: Path, number: int, code: int, asked: str) -> bool:
     with opened(folder) as state:
-        job = find(state, number)
+        job, seconds = find(state, number), state["requeue_seconds"]
         job["pid"] = None
         exit_code = f"{code}:0" if code >= 0 else f"0:{-code}"
+        job["lives"][-1]["steps"] = {"batch": "CANCELLED" if asked else "COMPLETED" if code == 0 else "FAILED"}
         may_wait = asked == "requeue" or "--no-requeue" not in job["options"]
         if asked in WAITS_AGAIN and may_wait:
             become(job, WAITS_AGAIN[asked], exit=exit_code)
@@ -147,8 +148,15 @@ def conclude(folder: Path, number: int, code: int, asked: str, seconds: float) -
             word = ENDS.get(asked) or ("COMPLETED" if code == 0 else "FAILED")
             become(job, word, exit=exit_code, **({"by": str(os.getuid())} if asked == "cancel" else {}))
             return False
-    time.sleep(seconds)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not is_cancelled(folder, number):
+        time.sleep(TICK)
     return True
+
+
+def is_cancelled(folder: Path, number: int) -> bool:
+    with opened(folder) as state:
+        return bool(find(state, number)["state"] == "CANCELLED")
 
 
 def minutes(text: str | None) -> float:
