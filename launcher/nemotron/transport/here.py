@@ -1,5 +1,7 @@
 """This machine, as its own login node."""
 
+import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -54,13 +56,17 @@ class Here:
             return file.read(-1 if size is None else size)
 
     def walk(self, folder: str) -> Iterator[Entry]:
+        """Folders and files that vanish meanwhile are left out."""
+        if not Path(folder).is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
         for parent, folders, files in os.walk(folder):
             for name in sorted(folders) + sorted(files):
                 path = Path(parent) / name
-                found = path.lstat()
-                is_folder = stat.S_ISDIR(found.st_mode)
-                if is_folder or stat.S_ISREG(found.st_mode):
-                    yield Entry(str(path.relative_to(folder)), found.st_size, found.st_mtime, is_folder)
+                with contextlib.suppress(FileNotFoundError):
+                    found = path.lstat()
+                    is_folder = stat.S_ISDIR(found.st_mode)
+                    if is_folder or stat.S_ISREG(found.st_mode):
+                        yield Entry(str(path.relative_to(folder)), found.st_size, found.st_mtime, is_folder)
 
     def remove(self, path: str) -> None:
         target = Path(path)

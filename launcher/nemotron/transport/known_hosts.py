@@ -5,7 +5,7 @@ import binascii
 import fnmatch
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class KnownKey:
 
 def known_keys(hop: Hop) -> list[KnownKey]:
     """A server on another port may be known by its name alone, as for ssh."""
-    entries = [entry for path in hop.known_hosts for entry in read_known_hosts(path)]
+    entries = [entry for path in hop.known_hosts for entry in parse_known_hosts(_read(path))]
     for name in _names(hop):
         if found := [entry for entry in entries if entry.is_of(name)]:
             return found
@@ -76,13 +76,9 @@ def fingerprint(blob: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
-def read_known_hosts(path: Path) -> Iterator[KnownKey]:
-    """Lines that are no keys are skipped, and so are files that cannot be read: both only make a host less known."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
+def parse_known_hosts(text: str) -> Iterator[KnownKey]:
+    """Lines that are no keys are passed over: they only make a host less known."""
+    for line in text.splitlines():
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
         if len(fields) < 3 or fields[0].startswith("#"):
@@ -91,6 +87,14 @@ def read_known_hosts(path: Path) -> Iterator[KnownKey]:
             yield KnownKey(fields[0], fields[1], base64.b64decode(fields[2], validate=True), marker)
         except binascii.Error:
             continue
+
+
+def _read(path: Path) -> str:
+    """Nothing where it cannot be read, as by ssh."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _names(hop: Hop) -> list[str]:
@@ -120,5 +124,6 @@ def _files(hop: Hop) -> str:
 def _add_command(hop: Hop, key_type: str) -> str:
     short = key_type.removeprefix("ssh-").split("-")[0]
     port = "" if hop.port == SSH_PORT else f"-p {hop.port} "
-    target: Iterable[Path] = hop.known_hosts[:1] or (Path("~/.ssh/known_hosts"),)
-    return f"ssh-keyscan {port}-t {short} {hop.host} >> {next(iter(target))}"
+    there = f"ssh {hop.behind} " if hop.behind else ""
+    file = hop.known_hosts[0] if hop.known_hosts else Path("~/.ssh/known_hosts")
+    return f"{there}ssh-keyscan {port}-t {short} {hop.host} >> {file}"

@@ -58,6 +58,7 @@ class Files:
             return file.read(size)
 
     def walk(self, folder: str) -> Iterator[Entry]:
+        """Folders that vanish meanwhile count as empty."""
         yield from self._below(_raw(folder), b"")
 
     def _below(self, top: bytes, folder: bytes) -> Iterator[Entry]:
@@ -66,7 +67,8 @@ class Files:
             if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
                 yield Entry(_text(path), found.st_size or 0, float(found.st_mtime or 0), stat.S_ISDIR(mode))
             if stat.S_ISDIR(mode):
-                yield from self._below(top, path)
+                with suppress(FileNotFoundError):
+                    yield from self._below(top, path)
 
     def _listed(self, folder: bytes) -> list[tuple[bytes, paramiko.SFTPAttributes]]:
         with self._translated(_text(folder)):
@@ -89,7 +91,8 @@ class Files:
             self._client.rmdir(path)
 
     def close(self) -> None:
-        self._client.close()
+        with suppress(EOFError, paramiko.SSHException, OSError):
+            self._client.close()
 
     def _make_folder(self, folder: bytes) -> None:
         try:

@@ -8,7 +8,7 @@ import paramiko
 from nemotron.transport.base import Done, TransportError
 from nemotron.transport.sftp import SECONDS, Files
 from nemotron.transport.ssh_config import Hop
-from nemotron.transport.ssh_exec import closed_after, execute
+from nemotron.transport.ssh_exec import BROKEN, close_channel, closed_after, execute
 from nemotron.transport.ssh_line import NotSentError, command_line
 from nemotron.transport.ssh_process import SocketProcess
 from nemotron.transport.ssh_wire import Wire, dial, open_wire
@@ -39,12 +39,12 @@ class Chain:
                 return execute(channel, command_line(command), stdin)
         except TimeoutError:
             raise TransportError(f"{command[0]} on {self._hop} gave no answer within {timeout:.0f} s.") from None
-        except (paramiko.SSHException, EOFError, OSError) as error:
+        except BROKEN as error:
             raise TransportError(
-                f"The connection to {self._hop} broke while {command[0]} ran there ({error}): it may have done its work."
+                f"The connection to {self._hop} broke while {command[0]} ran there ({error}): it may have run."
             ) from error
         finally:
-            channel.close()
+            close_channel(channel)
 
     def files(self) -> Files:
         return Files(self._sftp, str(self._hop))
@@ -55,7 +55,7 @@ class Chain:
             with closed_after(channel, self._hop.connect_timeout):
                 channel.invoke_subsystem("sftp")
         except BaseException:
-            channel.close()
+            close_channel(channel)
             raise
         channel.settimeout(SECONDS)
         return channel
@@ -65,7 +65,7 @@ class Chain:
             return self._end.open_session(timeout=self._hop.connect_timeout)
         except paramiko.ChannelException as error:
             raise TransportError(f"{self._hop} opens no further channel: {error.text}.") from None
-        except (paramiko.SSHException, EOFError, OSError) as error:
+        except BROKEN as error:
             raise NotSentError(f"{self._hop} opens no channel: {error or 'connection lost'}.") from None
 
     def close(self) -> None:
@@ -90,6 +90,6 @@ def _tunnel(hop: Hop, before: Wire) -> paramiko.Channel:
         return before.open_channel("direct-tcpip", (hop.host, hop.port), ("127.0.0.1", 0), timeout=hop.connect_timeout)
     except paramiko.ChannelException as error:
         why = f"it does not connect to {hop.host} port {hop.port}: {error.text}"
-    except (paramiko.SSHException, EOFError, OSError) as error:
+    except BROKEN as error:
         why = str(error) or "connection lost"
     raise TransportError(f"{hop} cannot be reached through {hop.behind}: {why}.")

@@ -114,10 +114,6 @@ class _Configuration:
     def _lookup(self, name: str) -> Settings:
         try:
             found: Settings = self.config.lookup(name)
-        except ImportError:
-            raise UsageError(
-                "ssh's configuration has a `Match exec`, which is not read here: say the same in a `Host` block."
-            ) from None
         except (KeyError, ValueError, paramiko.CouldNotCanonicalize) as error:
             raise UsageError(f"ssh's configuration for {name} cannot be used: {error!r}.") from None
         return found

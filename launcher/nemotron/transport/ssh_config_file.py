@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import paramiko
 
@@ -11,6 +12,15 @@ from nemotron.errors import UsageError
 SYSTEM_FOLDER = Path("/etc/ssh")
 MOST_INCLUDES = 16
 """How deep ssh follows Include, too."""
+
+
+class SshConfig(paramiko.SSHConfig):
+    """Leaves home folders to us, who know whose environment counts, and to the shell that runs a ProxyCommand."""
+
+    TOKENS_BY_CONFIG_KEY: ClassVar[dict[str, list[str]]] = {  # type: ignore[misc]
+        key: [token for token in tokens if token not in ("~", "%d")]
+        for key, tokens in paramiko.SSHConfig.TOKENS_BY_CONFIG_KEY.items()
+    }
 
 
 def home_of(environ: Mapping[str, str]) -> Path:
@@ -35,7 +45,7 @@ def parsed(first: Iterator[str], environ: Mapping[str, str]) -> paramiko.SSHConf
     for path in files:
         lines += ["Host *", *_lines(path, home)]
     try:
-        return paramiko.SSHConfig.from_text("\n".join(lines))
+        return SshConfig.from_text("\n".join(lines))
     except (paramiko.ConfigParseError, ValueError) as error:
         where = " or ".join(str(path) for path in files)
         raise UsageError(f"ssh's configuration cannot be read ({error}): mend {where}.") from None

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import paramiko
 
 from nemotron.transport.base import Done
 
+BROKEN = (paramiko.SSHException, EOFError, OSError)
+"""What paramiko raises when a connection is gone."""
 CHUNK = 1 << 16
 NO_STATUS = -1
 """What a channel has for an exit status before it has one."""
@@ -25,7 +27,7 @@ def execute(channel: paramiko.Channel, line: str, stdin: bytes) -> Done:
         thread.start()
     _drain(channel.recv, out)
     channel.status_event.wait()
-    channel.close()
+    close_channel(channel)
     for thread in others:
         thread.join()
     if channel.exit_status == NO_STATUS:
@@ -40,14 +42,14 @@ def closed_after(channel: paramiko.Channel, seconds: float) -> Iterator[None]:
 
     def give_up() -> None:
         is_late.set()
-        channel.close()
+        close_channel(channel)
 
     timer = threading.Timer(seconds, give_up)
     timer.daemon = True
     timer.start()
     try:
         yield
-    except (paramiko.SSHException, EOFError, OSError):
+    except BROKEN:
         if is_late.is_set():
             raise TimeoutError from None
         raise
@@ -56,14 +58,21 @@ def closed_after(channel: paramiko.Channel, seconds: float) -> Iterator[None]:
         timer.join()
 
 
+def close_channel(channel: paramiko.Channel) -> None:
+    """Also over a connection that is gone, where paramiko's own raises."""
+    with suppress(*BROKEN):
+        channel.close()
+
+
 def _drain(receive: Callable[[int], bytes], into: bytearray) -> None:
-    while chunk := receive(CHUNK):
-        into += chunk
+    """To the end, or to the end of the connection: then there is no exit status."""
+    with suppress(*BROKEN):
+        while chunk := receive(CHUNK):
+            into += chunk
 
 
 def _feed(channel: paramiko.Channel, stdin: bytes) -> None:
-    try:
+    """As far as the command wants it."""
+    with suppress(*BROKEN):
         channel.sendall(stdin)
         channel.shutdown_write()
-    except (OSError, EOFError, paramiko.SSHException):
-        return  # the command wants no more, or is over

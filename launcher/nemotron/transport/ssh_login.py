@@ -11,7 +11,7 @@ from paramiko.agent import AgentSSH
 
 from nemotron.transport.base import TransportError
 from nemotron.transport.known_hosts import fingerprint
-from nemotron.transport.ssh_config import Hop
+from nemotron.transport.ssh_config import DEFAULT_IDENTITIES, Hop
 
 
 def log_in(transport: paramiko.Transport, hop: Hop) -> None:
@@ -138,7 +138,7 @@ def _load(path: Path, hop: Hop) -> paramiko.PKey | str | None:
     try:
         key = paramiko.PKey.from_path(path)
     except FileNotFoundError:
-        return None
+        return None if path.name in DEFAULT_IDENTITIES else f"{path} (not there)"
     except TypeError:
         return f"{path} (encrypted, and not in an agent: `ssh-add {path}`)"
     except (OSError, ValueError, UnsupportedAlgorithm, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:

@@ -66,7 +66,7 @@ class SharedLine:
         if done.returncode == SSH_FAILED and not self.is_alive:
             raise TransportError(
                 f"The shared connection to {self._hop} broke while {command[0]} ran there "
-                f"({' '.join(err.split())[-300:] or 'connection lost'}): it may have done its work."
+                f"({' '.join(err.split())[-300:] or 'connection lost'}): it may have run."
             )
         return Done(done.returncode, out, err)
 

@@ -4,6 +4,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import paramiko
@@ -12,6 +13,7 @@ from paramiko.common import MSG_CHANNEL_REQUEST
 from nemotron.transport.base import TransportError
 from nemotron.transport.known_hosts import check, known_keys, preferred_types
 from nemotron.transport.ssh_config import Hop
+from nemotron.transport.ssh_exec import BROKEN
 from nemotron.transport.ssh_login import log_in
 
 MISSED_SIGNS_OF_LIFE = 3
@@ -41,7 +43,8 @@ class Wire(paramiko.Transport):
     def close(self) -> None:
         """Also where its thread never ran, or has ended by itself."""
         super().close()
-        self.sock.close()
+        with suppress(*BROKEN):  # raised by the tunnel that it runs through
+            self.sock.close()
         if self.is_alive():
             self.join(MISSED_SIGNS_OF_LIFE)
 
@@ -58,7 +61,7 @@ def open_wire(hop: Hop, stream: "socket.socket | paramiko.Channel") -> Wire:
         check(hop, known, wire.get_remote_server_key())
         log_in(wire, hop)
         wire.set_keepalive(hop.keepalive)
-    except (paramiko.SSHException, EOFError, OSError) as error:
+    except BROKEN as error:
         wire.close()
         raise TransportError(f"{hop} does not speak SSH with us: {error or 'it closed the connection'}.") from error
     except BaseException:
