@@ -31,6 +31,14 @@ def test_suites_profiles_and_runner_travel_with_it(user: User, installed: Path):
     assert (user.folder / "slurm.toml").exists()
 
 
+def test_variants_of_images_travel_with_it(installed: Path):
+    code = "from nemotron.images.variants import variants; print(*variants())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(installed)}, capture_output=True, text=True
+    )
+    assert "lm-evaluation-harness" in done.stdout.split(), done.stderr
+
+
 def test_it_does_not_take_somebody_elses_repository_for_its_own(user: User, installed: Path):
     environ = {"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": ""}
     subprocess.run(["git", "init", "-q", str(installed)], check=True, env=environ)

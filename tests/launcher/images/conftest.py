@@ -1,11 +1,8 @@
-import shutil
-
 import pytest
 
 from nemotron.images.credentials import Keyring
 from nemotron.images.reference import Reference, parse
 from nemotron.images.registry import Registry, RegistrySettings
-from tests.conftest import _testbed
 from tests.fakes.registry import FakeRegistry
 
 
@@ -57,12 +54,6 @@ def fake():
     yield start
     for registry in running:
         registry.__exit__()
-
-
-@pytest.fixture
-def mksquashfs() -> str:
-    """The real one; a part of the testbed where that is required."""
-    return shutil.which("mksquashfs") or _testbed("PATH_OF_MKSQUASHFS", "podman")
 
 
 def harness(registry: FakeRegistry, version: str = ":1.0") -> Reference:

@@ -38,8 +38,6 @@ def _with_home(session: Session, text: str) -> str:
 def _variable(session: Session, name: str, text: str) -> str:
     value = session.run(["printenv", name]).stdout.rstrip("\n")
     if not value:
-        raise UsageError(
-            f"OUTPUT_PATH {text!r}: ${name} is not set on {session.name} for commands that come through ssh: "
-            "write what it stands for."
-        )
+        where = "" if session.is_here else " for commands that come through ssh"
+        raise UsageError(f"OUTPUT_PATH {text!r}: ${name} is not set on {session.name}{where}: write its value.")
     return value
