@@ -54,10 +54,14 @@ class RequestError(EvaluationError):
     The message holds what the server said (first 2 kB, secrets masked).
     """
 
-    def __init__(self, kind: ErrorKind, message: str, *, status: int | None = None) -> None:
+    def __init__(
+        self, kind: ErrorKind, message: str, *, status: int | None = None, is_unreachable: bool = False
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
+        self.is_unreachable = is_unreachable
+        """There was not even a connection."""
 
     @property
     def is_fatal(self) -> bool:

@@ -91,6 +91,8 @@ class Pipeline:
         self._to_judge: asyncio.Queue[tuple[Attempt, VerifyResult, float]] = asyncio.Queue(maxsize=limits.judge)
         self._waiting_bytes = 0
         self._unsettled = self._unanswered = 0
+        self._has_answers = False
+        """In this session."""
         self._all_settled = asyncio.Event()
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
@@ -151,11 +153,15 @@ class Pipeline:
             await self._solve(await self._seeded.take())
 
     async def _solve(self, seeded: Seeded) -> None:
+        """An error that every other request would meet too ends the run: a refused key, a model or an endpoint that is
+        not there."""
         started = time.perf_counter()
         try:
             result = checked_answer(await self._solution(seeded.seed))
         except RequestError as error:
             self._no_answer(seeded, error.kind, str(error), _ms(started))
+            if error.is_fatal or (error.is_unreachable and not self._has_answers):
+                raise RunFailed(str(error)) from None
         except FAULTS as error:
             self._no_answer(seeded, "solver", fault(error), _ms(started))
         else:
@@ -163,6 +169,8 @@ class Pipeline:
                 await self._answer(seeded, result, _ms(started))
             else:
                 self._no_answer(seeded, result.error_kind or "solver", as_text(result.error), _ms(started))
+                if result.error_kind in FATAL_KINDS:
+                    raise RunFailed(as_text(result.error))
 
     async def _solution(self, seed: SeedResult) -> SolveResult:
         if self.sample_timeout is None:
@@ -178,6 +186,7 @@ class Pipeline:
     async def _answer(self, seeded: Seeded, result: SolveResult, model_ms: float) -> None:
         """Journal an answer, then hand it to the verifiers."""
         attempt, state = seeded.attempt, _answer_state(result)
+        self._has_answers = True
         entry = self.journal.answer(answer_row(seeded, state, result, model_ms))
         self.ledger.answered(attempt.ordinal, state, entry.offset, entry.length)
         waiting = Answered(attempt, entry)
@@ -191,14 +200,11 @@ class Pipeline:
             await entry.durable()
 
     def _no_answer(self, seeded: Seeded, kind: str, message: str, model_ms: float) -> None:
-        """Journal a request error; one that every other request would meet too ends the run."""
         attempt, state = seeded.attempt, f"error:{kind if kind in ERROR_KINDS else 'solver'}"
         entry = self.journal.answer(error_row(seeded, state, message, model_ms))
         self.ledger.answered(attempt.ordinal, state, entry.offset, entry.length)
         self._one_less_to_ask()
         self._settle(attempt, state, None)
-        if kind in FATAL_KINDS:
-            raise RunFailed(message)
 
     def _one_less_to_ask(self) -> None:
         """After the last answer nothing is left to wait for before the disk has it."""

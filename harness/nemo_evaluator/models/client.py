@@ -331,7 +331,7 @@ class ModelClient:
             message = f"{redact_url(self._urls[call.protocol])}: {message}"
         if error.kind == "not_found":
             message += await self._nearest_model()
-        return RequestError(error.kind, message, status=error.status)
+        return RequestError(error.kind, message, status=error.status, is_unreachable=error.is_unreachable)
 
     def _note(self, call: Call, response: ModelResponse) -> None:
         response.retries = call.attempts - 1

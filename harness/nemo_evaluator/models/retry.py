@@ -34,8 +34,9 @@ class AttemptFailed(RequestError):
         status: int | None = None,
         is_transient: bool = False,
         retry_after: float | None = None,
+        is_unreachable: bool = False,
     ) -> None:
-        super().__init__(kind, message, status=status)
+        super().__init__(kind, message, status=status, is_unreachable=is_unreachable)
         self.is_transient = is_transient
         self.retry_after = retry_after
         """Seconds that the server asked to wait."""

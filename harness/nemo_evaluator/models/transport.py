@@ -166,25 +166,17 @@ class Transport:
         return socket.socket(family=family, type=kind, proto=protocol)
 
     def _failure(self, error: Exception, current: Exchange) -> AttemptFailed:
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            hint = "name the authority's bundle in ca_bundle or SSL_CERT_FILE"
-            return AttemptFailed("connection", f"certificate not trusted: {error.certificate_error}; {hint}")
+        if (nobody := _nobody_reached(error)) is not None:
+            return nobody
         if isinstance(error, TimeoutError):
-            return AttemptFailed("timeout", self._which_timeout(error, current), is_transient=True)
-        if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-            return AttemptFailed("connection", f"not a URL that can be asked: {error}")
-        if isinstance(error, aiohttp.ClientHttpProxyError):
-            return AttemptFailed("connection", f"the proxy refused: HTTP {error.status} {error.message}")
+            is_unreachable = isinstance(error, aiohttp.ConnectionTimeoutError)
+            said = self._which_timeout(error, current)
+            return AttemptFailed("timeout", said, is_transient=True, is_unreachable=is_unreachable)
         if isinstance(error, HttpProcessingError):
             return AttemptFailed("bad_reply", f"the reply is not HTTP ({error.message})", is_transient=True)
         if current.has_begun:
             return AttemptFailed(
                 "connection", f"the connection broke in the middle of a reply ({error})", is_transient=True
-            )
-        if isinstance(error, aiohttp.ClientConnectorError):
-            said = os.strerror(error.errno) if error.errno else str(error)
-            return AttemptFailed(
-                "connection", f"cannot connect to {error.host}:{error.port}: {said}", is_transient=True
             )
         if not current.is_fresh:
             return StaleConnection("connection", "the server closed an idle connection", is_transient=True)
@@ -201,3 +193,21 @@ class Transport:
                 return f"the reply did not begin within {limits.first_byte:g} s"
             return f"the reply stopped in the middle for {limits.idle:g} s"
         return f"no complete reply within {limits.total:g} s"
+
+
+def _nobody_reached(error: Exception) -> AttemptFailed | None:
+    """The failure of a request for which there was no connection."""
+    is_transient = False
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        hint = "name the authority's bundle in ca_bundle or SSL_CERT_FILE"
+        said = f"certificate not trusted: {error.certificate_error}; {hint}"
+    elif isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        said = f"not a URL that can be asked: {error}"
+    elif isinstance(error, aiohttp.ClientHttpProxyError):
+        said = f"the proxy refused: HTTP {error.status} {error.message}"
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        said, is_transient = f"cannot connect to {error.host}:{error.port}: {reason}", True
+    else:
+        return None
+    return AttemptFailed("connection", said, is_transient=is_transient, is_unreachable=True)

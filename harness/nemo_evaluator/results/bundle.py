@@ -14,6 +14,7 @@ from nemo_evaluator.results.failures import FailureCounts
 from nemo_evaluator.results.runtime import RuntimeCounts
 
 SCHEMA_VERSION = 1
+SHOWN_ERROR = 300
 LONGEST_LABEL = 100
 """Characters; a longer string of scoring_details is text, not a label."""
 
@@ -44,7 +45,7 @@ def make_bundle(facts: RunFacts, records: Iterable[dict[str, Any]], sdk_version:
         columns.add(record)
         failures.add(record)
         runtime.add(record)
-    status, reason = _status(facts)
+    status, reason = _status(facts, failures.first_error)
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": facts.run_id,
@@ -72,7 +73,7 @@ def make_bundle(facts: RunFacts, records: Iterable[dict[str, Any]], sdk_version:
     }
 
 
-def _status(facts: RunFacts) -> tuple[str, str | None]:
+def _status(facts: RunFacts, first_error: str | None) -> tuple[str, str | None]:
     if facts.failure:
         return "failed", facts.failure
     left = facts.states["not_asked"] + facts.states["answered"]
@@ -83,9 +84,15 @@ def _status(facts: RunFacts) -> tuple[str, str | None]:
         kinds = ", ".join(f"{state.removeprefix('error:')} {n}" for state, n in errors.most_common())
         return "failed", (
             f"{errors.total()} of {facts.states.total()} samples ended in errors ({kinds}), more than "
-            f"--max-error-rate {facts.max_error_rate:g} allows: mend the cause, then ask just those again with --resume"
+            f"--max-error-rate {facts.max_error_rate:g} allows. The first: {_short(first_error)}. "
+            "Mend the cause, then ask just those again with --resume"
         )
     return "completed", None
+
+
+def _short(error: str | None) -> str:
+    text = " ".join((error or "it says nothing").split()).rstrip(".")
+    return text if len(text) <= SHOWN_ERROR else text[:SHOWN_ERROR] + "..."
 
 
 class Columns:

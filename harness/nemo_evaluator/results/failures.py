@@ -31,6 +31,8 @@ class FailureCounts:
 
     def __init__(self) -> None:
         self._total = 0
+        self.first_error: str | None = None
+        """What the first request or scorer that failed had to say."""
         self._counts: Counter[str] = Counter()
         self._exemplars: dict[str, list[dict[str, Any]]] = {}
 
@@ -40,6 +42,8 @@ class FailureCounts:
         if category is None:
             return
         self._counts[category] += 1
+        if self.first_error is None:
+            self.first_error = record.get("error")
         exemplars = self._exemplars.setdefault(category, [])
         if len(exemplars) < EXEMPLARS:
             exemplars.append(_exemplar(record))

@@ -63,6 +63,7 @@ async def test_too_many_errors_make_the_run_failed(rate, status):
     assert bundle["status"] == status
     if status == "failed":
         assert "1 of 10 samples ended in errors (rate_limit 1)" in bundle["reason"] and "--resume" in bundle["reason"]
+        assert "The first: HTTP 429: Rate limit reached, please slow down. Mend" in bundle["reason"]
 
 
 KINDS = [
@@ -95,6 +96,36 @@ async def test_a_refusal_that_meets_everyone_stops_the_run_at_once(status, kind)
     assert failed.value.bundle["benchmark"]["scores"]["mean_reward"]["value"] is None
     assert f"error:{kind}" in failed.value.bundle["benchmark"]["states"]
     assert "\n" not in str(failed.value)
+
+
+async def test_an_endpoint_that_nobody_reaches_stops_the_run_at_once():
+    """It used to take the retries of every sample, minutes for a benchmark of usual size, and did not say why."""
+    async with FakeServer() as gone:
+        url = gone.url
+    client = ModelClient(url, "fake-model", "", retry=RetryPolicy.bounded(0), max_concurrent=4)
+    with pytest.raises(RunFailed, match=r"/v1/chat/completions: cannot connect to 127.0.0.1:\d+: Connection refused$"):
+        await run_evaluation(Doubles(500), ChatSolver(client), max_concurrent=4)
+    assert client.stats()["requests"] <= 8
+
+
+async def test_an_endpoint_that_goes_away_costs_the_samples_that_are_left():
+    """It may come back: a load balancer, a restarted server. What was answered says that the address is right."""
+
+    class GoesAway(ProgressTracker):
+        async def stop(self):
+            await server.stop()
+
+        def settled(self, sample):
+            if sample.problem_idx == 4:
+                self.stopping = asyncio.ensure_future(self.stop())
+
+    server = FakeServer(Behaviour(delay=0.05), answer=right_answer)
+    await server.start()
+    watching, solver = GoesAway(), chat(server)
+    bundle = await run_evaluation(Doubles(40), solver, max_concurrent=1, progress=watching)
+    await watching.stopping
+    assert bundle["status"] == "failed" and bundle["benchmark"]["states"]["scored"] >= 5
+    assert bundle["benchmark"]["states"]["error:connection"] > 20
 
 
 async def test_a_cut_answer_is_scored_and_counted_as_truncated():
