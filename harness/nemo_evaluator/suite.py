@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nemo_evaluator.config.model import ApiService, Benchmark, CustomSolver, EvalConfig, effective_generation
+from nemo_evaluator.engine.claim import refuse_claimed
 from nemo_evaluator.engine.journal import Existing, check_folder
 from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.run import Evaluation, Settings
@@ -73,6 +74,7 @@ async def prepare(config: EvalConfig, output_dir: Path) -> list[Entry]:
 def check(entries: list[Entry], existing: Existing) -> None:
     """Raises UsageError if any folder may not be written, before any is."""
     for entry in entries:
+        refuse_claimed(entry.folder)
         check_folder(entry.folder, entry.evaluation.fingerprint, existing)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from nemo_evaluator.config.model import Output
 from nemo_evaluator.engine.claim import process_start
 from nemo_evaluator.errors import UsageError
-from nemo_evaluator.results.write import write_json
+from nemo_evaluator.results.write import replacing, write_json
 
 RECORD, PID, LOG = "nel_run.json", "nel.pid", "nel_eval.log"
 RUN_ID_VARIABLE, LOG_VARIABLE = "NEL_RUN_ID", "NEL_RUN_LOG"
@@ -46,12 +46,16 @@ class RunRecord:
         return self.is_here and self.process_start is not None and process_start(self.pid) == self.process_start
 
     def save(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{self.folder} cannot be made ({error.strerror}): choose another --output-dir.") from None
         stored = store() / self.run_id
         stored.mkdir(parents=True, exist_ok=True)
         for folder in (self.folder, stored):
             write_json(folder / RECORD, asdict(self))
-        (self.folder / PID).write_text(f"{self.pid}\n")
+        with replacing(self.folder / PID) as file:
+            file.write(f"{self.pid}\n".encode())
 
     def ended(self) -> None:
         (self.folder / PID).unlink(missing_ok=True)

@@ -1,29 +1,40 @@
 """One writer for each results folder, without file locks: network file systems break those.
 
-A claim is a file made with O_EXCL that names its owner and is touched every few seconds. An owner on the same machine
-is looked up among its processes; any other is alive if its file is seen to be touched.
+A claim is a file that names its owner, appears at once (as a hard link) and is touched every few seconds. An owner on
+the same machine is looked up among its processes; any other is alive if its file is seen to be touched.
 """
 
+import errno
 import json
 import os
+import secrets
 import socket
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from nemo_evaluator.errors import UsageError
+from nemo_evaluator.errors import RunFailed, UsageError
 
+NAME = ".nel-claim"
 HEARTBEAT_SECONDS = 5.0
+HAS_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
 SILENT_SECONDS = 60.0
 """A claim untouched for this long is dead; a younger one is watched for three heartbeats."""
+
+
+def refuse_claimed(folder: Path) -> None:
+    """Raises UsageError while another run holds `folder`."""
+    path = folder / NAME
+    if path.exists():
+        _refuse_living(path, _read(path), HEARTBEAT_SECONDS)
 
 
 class Claim:
     """Taken by the constructor, given back by `release`. Raises UsageError while another run holds it."""
 
     def __init__(self, folder: Path, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
-        self.path = folder / ".nel-claim"
+        self.path = folder / NAME
         self._period = heartbeat_seconds
         self._take()
         self._released = threading.Event()
@@ -36,53 +47,102 @@ class Claim:
         self.path.unlink(missing_ok=True)
 
     def _take(self) -> None:
-        while not self._create():
-            owner = _read(self.path)
-            if self._is_alive(owner):
-                raise UsageError(
-                    f"{self.path.parent} is being written by process {owner.get('pid')} on {owner.get('host')}: "
-                    "wait for it, stop it, or choose another output folder."
-                )
-            self.path.unlink(missing_ok=True)
-
-    def _create(self) -> bool:
+        """Written elsewhere and then linked, the claim appears whole or not at all."""
+        mine = self.path.with_name(f"{NAME}.{secrets.token_hex(4)}")
         try:
-            fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        except FileExistsError:
+            mine.write_text(json.dumps(_me()))
+            while not _link(mine, self.path):
+                owner = _read(self.path)
+                _refuse_living(self.path, owner, self._period)
+                if self._replace_dead(owner, mine):
+                    return
+        except OSError as error:
+            raise RunFailed(
+                f"Cannot write {self.path}: {error.strerror}. Make room, then run again with --resume."
+            ) from error
+        finally:
+            mine.unlink(missing_ok=True)
+
+    def _replace_dead(self, dead: dict[str, Any], mine: Path) -> bool:
+        """Of many that find the same dead owner one takes its place: whoever holds the second lock meanwhile."""
+        lock = self.path.with_name(f"{NAME}.takeover")
+        if not _link(mine, lock):
+            touched = _touched_at(lock)
+            if touched is not None and time.time() - touched > SILENT_SECONDS:
+                lock.unlink(missing_ok=True)  # killed in these few milliseconds
+            time.sleep(0.01)
             return False
-        with os.fdopen(fd, "w") as file:
-            json.dump(_me(), file)
-        return True
-
-    def _is_alive(self, owner: dict[str, Any]) -> bool:
-        me = _me()
-        if owner.get("job") and owner["job"] == me["job"]:
-            return False  # the scheduler restarted this very job: what it left behind is its own
-        if owner.get("machine") == me["machine"]:
-            return process_start(int(owner.get("pid", 0))) == owner.get("started")
-        return self._is_touched()
-
-    def _is_touched(self) -> bool:
-        first = self._touched_at()
-        if first is None or time.time() - first > SILENT_SECONDS:
-            return False
-        deadline = time.monotonic() + 3 * self._period
-        while time.monotonic() < deadline:
-            time.sleep(self._period / 5)
-            if self._touched_at() not in (None, first):
-                return True
-        return False
-
-    def _touched_at(self) -> float | None:
         try:
-            return self.path.stat().st_mtime
-        except FileNotFoundError:
-            return None
+            is_dead = _read(self.path) == dead
+            if is_dead:
+                mine.replace(self.path)
+            return is_dead
+        finally:
+            lock.unlink()
 
     def _beat(self) -> None:
         while not self._released.wait(self._period):
             if self.path.exists():
                 os.utime(self.path)
+
+
+def _link(source: Path, target: Path) -> bool:
+    """False if `target` is there already."""
+    try:
+        target.hardlink_to(source)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in HAS_NO_LINKS:
+            raise
+        return create(target, source.read_bytes())
+    return True
+
+
+def create(target: Path, content: bytes) -> bool:
+    """For file systems without hard links. False if `target` is there already."""
+    try:
+        with target.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _refuse_living(path: Path, owner: dict[str, Any], period: float) -> None:
+    if _is_alive(path, owner, period):
+        raise UsageError(
+            f"{path.parent} is being written by process {owner.get('pid')} on {owner.get('host')}: "
+            "wait for it, stop it, or choose another output folder."
+        )
+
+
+def _is_alive(path: Path, owner: dict[str, Any], period: float) -> bool:
+    me = _me()
+    if owner.get("machine") == me["machine"]:
+        return process_start(int(owner.get("pid", 0))) == owner.get("started")
+    if owner.get("job") and owner["job"] == me["job"] and owner.get("restarts") != me["restarts"]:
+        return False  # the scheduler restarted this very job: what it left behind is its own
+    return _is_touched(path, period)
+
+
+def _is_touched(path: Path, period: float) -> bool:
+    first = _touched_at(path)
+    if first is None or time.time() - first > SILENT_SECONDS:
+        return False
+    deadline = time.monotonic() + 3 * period
+    while time.monotonic() < deadline:
+        time.sleep(period / 5)
+        if _touched_at(path) not in (None, first):
+            return True
+    return False
+
+
+def _touched_at(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _me() -> dict[str, Any]:
@@ -92,6 +152,7 @@ def _me() -> dict[str, Any]:
         "host": socket.gethostname(),
         "machine": _machine(),
         "job": os.environ.get("SLURM_JOB_ID"),
+        "restarts": os.environ.get("SLURM_RESTART_COUNT", "0"),
     }
 
 

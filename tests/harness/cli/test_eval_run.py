@@ -4,6 +4,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -300,10 +301,27 @@ def in_a_terminal(nel, *arguments):
     return written.decode()
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(nel, quick):
+def test_a_folder_that_cannot_be_made_is_one_line(nel, quick):
     (nel.folder / "taken").write_text("a file")
-    done = nel("eval", "run", *quick, "-o", "taken", code=1)
-    assert "taken" in done.stderr and "Traceback" not in done.stderr
+    done = nel("eval", "run", *quick, "-o", "taken", code=2)
+    assert re.fullmatch(r"Error: .*/taken cannot be made \(File exists\): choose another --output-dir.\n", done.stderr)
+
+
+def test_a_second_run_into_a_folder_leaves_the_first_ones_record_alone(nel, quick, server):
+    """`nel eval stop` must find the one that runs, and not the one that was refused."""
+    server.control(behaviours=[{"delay": 0.3}])
+    first = nel.start("eval", "run", *quick, "-O", "benchmarks[0].max_concurrent=2")
+    try:
+        while len(server.log()) < 4:
+            time.sleep(0.02)
+        for flag in ("--resume", "--overwrite"):
+            refused = nel("eval", "run", *quick, flag, code=2)
+            assert f"is being written by process {first.pid}" in refused.stderr
+        assert f": running\n  process {first.pid} on " in nel("eval", "status").stdout
+    finally:
+        first.terminate()
+        first.communicate(timeout=180)
+    assert nel.bundle()["status"] == "interrupted"
 
 
 def test_a_custom_solver_is_the_users_class(nel, suite, server):
@@ -343,6 +361,8 @@ def test_a_run_into_a_full_disk_says_so_and_keeps_what_was_written(nel, quick, s
         server.control(mode="filler", size=50_000)
         done = nel("eval", "run", *quick, "-o", str(place), code=1)
         assert "No space left" in done.stderr and "--resume" in done.stderr and "Traceback" not in done.stderr
+        again = nel("eval", "run", *quick, "-o", str(place), "--resume", code=1)
+        assert re.search(r"Error: Cannot write .*/small/.*No space left on device.*--resume", again.stderr)
         os.system(f"mount -o remount,size=100m {place}")
         server.control(reset_log=True)
         nel("eval", "run", *quick, "-o", str(place), "--resume")
