@@ -121,6 +121,7 @@ class Evaluation:
         folder = RunFolder(Path(output_dir) if output_dir else None)
         journal = await asyncio.to_thread(Journal.open, folder.path, self.fingerprint, existing)
         history = await asyncio.to_thread(replay, folder.path, self.plan)
+        earlier_seconds = history.elapsed_seconds
         failure = await _attempt_all(self._pipeline(journal, history, progress or ProgressTracker()), stop)
         if failure:  # the ledger may know of lines that never reached the disk
             history = await asyncio.to_thread(replay, folder.path, self.plan)
@@ -134,7 +135,7 @@ class Evaluation:
             max_error_rate=self.settings.max_error_rate,
             is_interrupted=stop.is_set(),
             failure=str(failure) if failure else None,
-            elapsed_seconds=history.elapsed_seconds + journal.seconds,
+            elapsed_seconds=earlier_seconds + journal.seconds,
             endpoint=self.solver.stats(),
         )
         return await _finish(facts, Records.of(folder, history.ledger), failure)

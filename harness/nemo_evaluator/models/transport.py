@@ -206,7 +206,8 @@ def _nobody_reached(error: Exception) -> AttemptFailed | None:
     elif isinstance(error, aiohttp.ClientHttpProxyError):
         said = f"the proxy refused: HTTP {error.status} {error.message}"
     elif isinstance(error, aiohttp.ClientConnectorError):
-        reason = os.strerror(error.errno) if error.errno else str(error)
+        is_system = error.errno is not None and error.errno > 0  # a name that nobody knows has a number below 0
+        reason = os.strerror(error.errno) if is_system else error.strerror or str(error)
         said, is_transient = f"cannot connect to {error.host}:{error.port}: {reason}", True
     else:
         return None

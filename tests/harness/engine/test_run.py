@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import time
 from collections import Counter
 
 import pytest
@@ -103,9 +104,21 @@ async def test_an_endpoint_that_nobody_reaches_stops_the_run_at_once():
     async with FakeServer() as gone:
         url = gone.url
     client = ModelClient(url, "fake-model", "", retry=RetryPolicy.bounded(0), max_concurrent=4)
-    with pytest.raises(RunFailed, match=r"/v1/chat/completions: cannot connect to 127.0.0.1:\d+: Connection refused$"):
+    began = time.monotonic()
+    with pytest.raises(
+        RunFailed, match=r"/v1/chat/completions: cannot connect to 127.0.0.1:\d+: Connection refused$"
+    ) as failed:
         await run_evaluation(Doubles(500), ChatSolver(client), max_concurrent=4)
     assert client.stats()["requests"] <= 8
+    runtime = failed.value.bundle["benchmark"]["scores"]["runtime"]
+    assert runtime["elapsed_seconds"] <= time.monotonic() - began
+
+
+async def test_a_host_that_nobody_knows_is_named():
+    client = ModelClient("http://nohost.invalid", "fake-model", "", retry=RetryPolicy.bounded(0))
+    with pytest.raises(RunFailed, match=r"cannot connect to nohost.invalid:80: [A-Z][\w ]+$") as failed:
+        await run_evaluation(Doubles(5), ChatSolver(client))
+    assert "Unknown error" not in str(failed.value)
 
 
 async def test_an_endpoint_that_goes_away_costs_the_samples_that_are_left():
