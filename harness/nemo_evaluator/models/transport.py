@@ -206,8 +206,8 @@ def _nobody_reached(error: Exception) -> AttemptFailed | None:
     elif isinstance(error, aiohttp.ClientHttpProxyError):
         said = f"the proxy refused: HTTP {error.status} {error.message}"
     elif isinstance(error, aiohttp.ClientConnectorError):
-        is_system = error.errno is not None and error.errno > 0  # a name that nobody knows has a number below 0
-        reason = os.strerror(error.errno) if is_system else error.strerror or str(error)
+        number = error.errno or 0  # below 0 for a name that nobody knows
+        reason = os.strerror(number) if number > 0 else error.strerror or str(error)
         said, is_transient = f"cannot connect to {error.host}:{error.port}: {reason}", True
     else:
         return None
