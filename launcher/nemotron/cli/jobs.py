@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from nemotron.cli.fetch import fetch
 from nemotron.cli.states import states_of, warn
 from nemotron.cli.sweep_jobs import chosen, show_sweep, sweep_option
 from nemotron.errors import UsageError
@@ -21,6 +22,9 @@ from nemotron.waiting import exit_code_of, wait_for, worst
 @click.group()
 def jobs() -> None:
     """Look after submitted jobs. An ID may be shortened; without one, the latest job is meant."""
+
+
+jobs.add_command(fetch)
 
 
 @jobs.command("list")

@@ -1,0 +1,1 @@
+"""Results and logs of jobs, brought home."""
