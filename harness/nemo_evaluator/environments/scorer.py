@@ -12,8 +12,11 @@ from typing import Any
 from nemo_evaluator.errors import EvaluationError, UsageError
 from nemo_evaluator.types import VerifyResult
 
-SLOW_SCORER_S = 0.02
-"""A scorer that once took longer is called in a thread from then on, so that it cannot hold the event loop."""
+SLOW_SECONDS, SLOW_CALLS = 0.02, 3
+"""A scorer that takes longer so often in a row is called in a thread from then on, so that it cannot hold the event
+loop. Not after one such call: on a busy machine the quickest function is sometimes not let through for so long."""
+VERY_SLOW_SECONDS = 0.2
+"""Once is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,27 @@ class Scorer:
     def __init__(self, function: Callable[[ScorerInput], Any]) -> None:
         update_wrapper(self, function)
         self.function = function
-        self.is_slow = False
+        self._slow_in_a_row = 0
 
     def __call__(self, sample: ScorerInput) -> Any:
         return self.function(sample)
 
     async def score(self, sample: ScorerInput) -> Any:
-        if self.is_slow:
+        if self._slow_in_a_row >= SLOW_CALLS:
             verdict = await asyncio.to_thread(self.function, sample)
         else:
             started = time.perf_counter()
             verdict = self.function(sample)
-            self.is_slow = time.perf_counter() - started > SLOW_SCORER_S
+            self._note(time.perf_counter() - started)
         return await verdict if inspect.isawaitable(verdict) else verdict
+
+    def _note(self, seconds: float) -> None:
+        if seconds > VERY_SLOW_SECONDS:
+            self._slow_in_a_row = SLOW_CALLS
+        elif seconds > SLOW_SECONDS:
+            self._slow_in_a_row += 1
+        else:
+            self._slow_in_a_row = 0
 
 
 def scorer(function: Callable[[ScorerInput], Any]) -> Scorer:

@@ -220,21 +220,29 @@ async def test_stripping_can_be_switched_off_or_given_other_tags() -> None:
     assert raw.provenance()["strip_reasoning"] is False
 
 
-async def test_a_slow_scorer_is_moved_to_a_thread() -> None:
-    threads = []
+@pytest.mark.parametrize(
+    ("took", "in_a_thread"),
+    [
+        ([0.03] * 5, [False, False, False, True, True]),
+        ([0.3] * 3, [False, True, True]),
+        ([0.03, 0.03, 0, 0.03, 0.03, 0], [False] * 6),
+    ],
+    ids=["slow", "very slow", "held up now and then"],
+)
+async def test_a_slow_scorer_is_moved_to_a_thread(took: list[float], in_a_thread: list[bool]) -> None:
+    threads, seconds = [], iter(took)
 
     @scorer
     def slow(sample: ScorerInput) -> bool:
         threads.append(threading.current_thread())
-        time.sleep(0.03)
+        time.sleep(next(seconds))
         return True
 
     environment = declare(slow)
-    await verify(environment, "")
-    await verify(environment, "")
+    for _ in took:
+        await verify(environment, "")
 
-    assert threads[0] is threading.main_thread()
-    assert threads[1] is not threading.main_thread()
+    assert [thread is not threading.main_thread() for thread in threads] == in_a_thread
 
 
 async def test_an_exception_of_the_scorer_reaches_the_engine() -> None:
