@@ -20,7 +20,9 @@ print("toy harness speaks", flush=True)
 
 
 def ask(n):
-    body = json.dumps({"model": args.model, "prompt": f"sum {n}", "temperature": float(args.temperature)}).encode()
+    body = json.dumps(
+        {"model": args.model, "prompt": f"{args.task} {n}", "temperature": float(args.temperature)}
+    ).encode()
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ.get("TOY_KEY", "")}
     with urllib.request.urlopen(urllib.request.Request(args.url, body, headers)) as reply:
         return json.load(reply)["choices"][0]["text"]
