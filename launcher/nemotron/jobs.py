@@ -47,7 +47,7 @@ def remember(compiled: CompiledJob, submission: Submission, profile_name: str, n
     record = Record(
         id=_new_id(folder, now),
         name=compiled.job.name,
-        submitted=now.isoformat(timespec="seconds"),
+        submitted=now.isoformat(timespec="milliseconds"),
         profile_name=profile_name,
         profile=compiled.profile.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"env_vars"})
         | {"executor": compiled.profile.executor},
@@ -69,7 +69,7 @@ def settle(record: Record, final: JobState, environ: Mapping[str, str]) -> Recor
 
 def all_records(environ: Mapping[str, str]) -> list[Record]:
     """Oldest first."""
-    return sorted(_records(_folder(environ)), key=lambda record: record.id)
+    return sorted(_records(_folder(environ)), key=lambda record: (record.submitted, record.id))
 
 
 def find_record(job_id: str | None, environ: Mapping[str, str]) -> Record:

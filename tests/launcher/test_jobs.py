@@ -37,6 +37,16 @@ def test_a_job_is_found_by_its_beginning_and_the_latest_without_a_name(remembere
     assert find_record(None, environ) == second
 
 
+def test_of_two_jobs_within_a_second_the_later_one_is_the_latest(tmp_path):
+    environ = {"NEMOTRON_HOME": str(tmp_path)}
+    job = compiled(f"output_dir={tmp_path}/out", **environ)
+    later = None
+    for milliseconds in range(8):
+        now = datetime(2026, 1, 1, microsecond=1000 * milliseconds, tzinfo=UTC)
+        later = remember(job, Submission("local", str(milliseconds)), "local", now)
+    assert find_record(None, environ) == later
+
+
 def test_a_beginning_of_several_is_refused(remembered, tmp_path):
     remembered(0), remembered(1)
     with pytest.raises(UsageError, match="begins 2 jobs"):

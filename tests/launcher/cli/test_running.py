@@ -145,7 +145,6 @@ class TestDetached:
         data = DOCKER.data | {"docker_host": "unix:///none.sock"}
         lost = compiled(profile=NamedProfile("docker", "[docker]", data), **user.environ)
         remember(lost, Submission("docker", "abc", {"folder": "/none"}), "docker", datetime.now(UTC))
-        job_id(user.evaluate(*AWAY, "-t", "gsm8k"))
-        user("jobs", "wait")
+        user("jobs", "wait", job_id(user.evaluate(*AWAY, "-t", "gsm8k")))
         phases = [row["phase"] for row in json.loads(user("jobs", "list", "--json").stdout)]
         assert phases == ["unknown", "completed"]
