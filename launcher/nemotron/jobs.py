@@ -41,9 +41,15 @@ class Record:
         return parse_profile(self.profile, f"the record of job {self.id}")
 
 
-def remember(compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime) -> Record:
-    folder = _folder(compiled.environ)
+def make_folder(environ: Mapping[str, str]) -> Path:
+    """Where jobs are remembered; one that cannot be made is better found out before a job is submitted."""
+    folder = _folder(environ)
     folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def remember(compiled: CompiledJob, submission: Submission, profile_name: str, now: datetime) -> Record:
+    folder = make_folder(compiled.environ)
     record = Record(
         id=_new_id(folder, now),
         name=compiled.job.name,

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, cast
 
 from nemotron.catalog import Step
-from nemotron.errors import LauncherError, UsageError
+from nemotron.errors import LauncherError, SubmitError, UsageError
 from nemotron.executors import executor_for, shown
 from nemotron.files import write_bytes
-from nemotron.jobs import Record, remember
+from nemotron.jobs import Record, make_folder, remember
 from nemotron.request import CompiledJob, GeneratedFile, Request, StepModule
 from nemotron.secrets import redact, values_of
 
@@ -48,8 +48,15 @@ def run_attached(compiled: CompiledJob) -> int:
 
 
 def submit(compiled: CompiledJob, profile_name: str, now: datetime) -> Record:
+    make_folder(compiled.environ)
     submission = executor_for(compiled.profile, compiled.environ).submit(compiled.job)
-    return remember(compiled, submission, profile_name, now)
+    try:
+        return remember(compiled, submission, profile_name, now)
+    except OSError as error:
+        raise SubmitError(
+            f"The job was submitted as {submission.backend} {submission.job_id}, but cannot be remembered "
+            f"({error.strerror}): note the number, `nemotron jobs` will not know it."
+        ) from None
 
 
 def write(generated: GeneratedFile) -> None:

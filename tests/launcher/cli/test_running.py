@@ -148,3 +148,9 @@ class TestDetached:
         user("jobs", "wait", job_id(user.evaluate(*AWAY, "-t", "gsm8k")))
         phases = [row["phase"] for row in json.loads(user("jobs", "list", "--json").stdout)]
         assert phases == ["unknown", "completed"]
+
+    def test_a_job_that_cannot_be_remembered_is_not_submitted(self, user):
+        (user.folder / "records").write_text("a file where a folder should be")
+        done = user.evaluate(*AWAY, "-t", "gsm8k")
+        assert done.returncode == 1 and str(user.folder / "records") in done.stderr
+        assert not user.results.exists()
