@@ -37,6 +37,9 @@ LARGEST_REQUEST = 1 << 30
 """Bytes; images travel inside."""
 GRACE_SECONDS = 1.0
 """For requests that are under way when the task has ended: nobody waits for their answers."""
+KEEPING_SECONDS = 8.0
+"""The same where answers are kept: a stopped task that goes on has them, and does not ask again. Who stops a task waits
+for twenty seconds, ten of which may be the harness's."""
 
 
 class Proxy:
@@ -59,13 +62,14 @@ class Proxy:
         self._reasoning = _reasoning(config)
         self._interceptors = self._chain(config, folder)
         self._ask = chained(self._interceptors, self._upstream)
+        self._grace = KEEPING_SECONDS if config.use_caching else GRACE_SECONDS
         self._runner: web.ServerRunner | None = None
         self.url = ""
 
     async def __aenter__(self) -> Self:
         # the low-level server: no routes, no middlewares, a third less time a request
         server = web.Server(self._handle, request_factory=_request, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=GRACE_SECONDS)
+        self._runner = web.ServerRunner(server, shutdown_timeout=self._grace)
         await self._runner.setup()
         site = web.TCPSite(self._runner, LOOPBACK, 0)
         await site.start()

@@ -32,6 +32,18 @@ async def test_a_resumed_task_asks_nothing_again(tmp_path):
         assert server.count == 50
 
 
+async def test_an_answer_under_way_when_the_task_is_stopped_is_kept_for_the_next(tmp_path):
+    async with FakeServer(Behaviour(delay=2)) as server:
+        async with harness(server, tmp_path, use_caching=True) as client:
+            asking = asyncio.create_task(client.ask())
+            while not server.count:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+        async with harness(server, tmp_path, use_caching=True) as client:
+            assert (await client.ask()).status == 200
+        assert server.count == 1
+
+
 async def test_requests_that_are_alike_and_in_flight_together_become_one(tmp_path):
     async with FakeServer(Behaviour(delay=0.1)) as server, harness(server, tmp_path, use_caching=True) as client:
         said = await client.ask_all(["the same"] * 20)
