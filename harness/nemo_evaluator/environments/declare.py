@@ -143,6 +143,7 @@ class DeclaredEnvironment(EvalEnvironment):
             )
         self.config: dict[str, Any] = {**self.declaration.extra, **params}
         self._loaded: _Loaded | None = None
+        self._rng = random.Random()
 
     @classmethod
     def dataset_label(cls) -> str | None:
@@ -214,7 +215,7 @@ class DeclaredEnvironment(EvalEnvironment):
 
     def _seed(self, rows: Rows, template: Template, idx: int) -> SeedResult:
         declared = self.declaration
-        row = _prepared(declared, rows[idx], idx)
+        row = _prepared(declared, rows[idx], idx, self._rng)
         if declared.seed_fn:
             return declared.seed_fn(row, idx)
         if declared.target_field not in row:
@@ -265,13 +266,15 @@ def _is_installed(requirement: str) -> bool:
         return False
 
 
-def _prepared(declared: Declaration, row: Row, idx: int) -> Row:
+def _prepared(declared: Declaration, row: Row, idx: int, rng: random.Random) -> Row:
+    """The same for a row whatever came before it: `rng` begins anew with each."""
     for old, new in declared.field_mapping.items():
         if old in row:
             row[new] = row.pop(old)
     if declared.prepare_row is None:
         return row
-    prepared = declared.prepare_row(row, idx, random.Random(f"{ROW_SEED}/{idx}"))
+    rng.seed(f"{ROW_SEED}/{idx}")
+    prepared = declared.prepare_row(row, idx, rng)
     if not isinstance(prepared, dict):
         raise UsageError(
             f"Benchmark {declared.name!r}: prepare_row returned {type(prepared).__name__}, not a row. Return the dict."
