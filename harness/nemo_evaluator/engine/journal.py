@@ -7,6 +7,7 @@ Lines are only ever appended; of several lines for one (problem_idx, repeat) the
 """
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -31,6 +32,7 @@ RUN_FILES = (
     *("runtime_stats.json", "failure_analysis.json"),
 )
 SCHEMA_VERSION = 1
+log = logging.getLogger(__name__)
 
 _ANSWER_HEAD = re.compile(rb'\{"problem_idx":(\d+),"repeat":(\d+),"state":"([a-z_:]+)",')
 """All that a replay needs of an answer stands at the start of its line, so that long answers need not be parsed."""
@@ -121,22 +123,33 @@ class History:
 
 
 def replay(folder: Path, plan: Plan) -> History:
-    """Read both logs; lines of attempts outside `plan` are left alone."""
+    """Read both logs; lines of attempts outside `plan` are left alone, damaged ones count as never written."""
     history = History(Ledger(plan))
     ordinals = Ordinals(plan)
+    damaged = 0
     for offset, line in scan(folder / ANSWERS):
-        if match := _ANSWER_HEAD.match(line):
+        if is_damaged(line):
+            damaged += 1
+        elif match := _ANSWER_HEAD.match(line):
             ordinal = ordinals.of(int(match[1]), int(match[2]))
             if ordinal is not None:
                 history.ledger.answered(ordinal, match[3].decode(), offset, len(line))
         else:
             _note_session(history, parse_line(line))
     for offset, line in scan(folder / SCORES):
-        row = parse_line(line)
-        ordinal = ordinals.of(row["problem_idx"], row["repeat"])
-        if ordinal is not None:
+        row = {} if is_damaged(line) else parse_line(line)
+        if not row:
+            damaged += 1
+        elif (ordinal := ordinals.of(row["problem_idx"], row["repeat"])) is not None:
             history.ledger.scored(ordinal, row["reward"], offset, len(line))
+    if damaged:
+        log.warning("%s: %d damaged lines are passed over; their samples are done again.", folder, damaged)
     return history
+
+
+def is_damaged(line: bytes) -> bool:
+    """A machine that lost its power may leave zeros where a line was to be."""
+    return not line.endswith(b"}\n") or b"\0" in line
 
 
 def check_folder(folder: Path, fingerprint: Fingerprint, existing: Existing) -> None:
@@ -204,7 +217,8 @@ def _empty(folder: Path) -> None:
 
 
 def _note_session(history: History, row: dict[str, Any]) -> None:
-    if row["_type"] == "session_end":
+    kind = row.get("_type")
+    if kind == "session_end":
         history.elapsed_seconds += row["seconds"]
-    elif row["_type"] == "session" and row["endpoint"] and row["endpoint"] not in history.endpoints:
+    elif kind == "session" and row["endpoint"] and row["endpoint"] not in history.endpoints:
         history.endpoints.append(row["endpoint"])

@@ -228,6 +228,38 @@ async def test_a_torn_last_line_costs_at_most_its_own_sample(tmp_path, name):
     assert bundle["benchmark"]["states"] == {"scored": 10} and len(again.asked) <= 1
 
 
+@pytest.mark.parametrize("name", [ANSWERS, SCORES])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda line: bytes(len(line) - 1) + b"\n", lambda line: line[:-9] + bytes(8) + b"\n", lambda line: line[9:]],
+    ids=["zeros", "zeros at the end", "no beginning"],
+)
+async def test_a_damaged_line_costs_at_most_its_own_sample(tmp_path, caplog, name, damage):
+    """What a machine that lost its power leaves."""
+    await run_evaluation(Doubles(10), Calculator(), output_dir=tmp_path)
+    log = tmp_path / name
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[5] = damage(lines[5])
+    log.write_bytes(b"".join(lines))
+    again = Calculator()
+    bundle = await run_evaluation(Doubles(10), again, output_dir=tmp_path, existing="resume")
+    assert bundle["benchmark"]["states"] == {"scored": 10} and len(again.asked) == (name == ANSWERS)
+    assert [row["problem_idx"] for row in bundle["results"]] == list(range(10))
+    assert name == ANSWERS or "1 damaged lines are passed over" in caplog.text
+
+
+async def test_samples_that_are_in_the_journal_twice_count_once_and_stand_in_order(tmp_path):
+    """RM-09: the last line of each counts, and lines of problems that are not asked now count for nothing."""
+    await run_evaluation(Doubles(10), Calculator(), output_dir=tmp_path)
+    for name in (ANSWERS, SCORES):
+        log = tmp_path / name
+        lines = [line for line in log.read_bytes().splitlines(keepends=True) if b'"problem_idx"' in line]
+        log.write_bytes(log.read_bytes() + b"".join(reversed(lines)))
+    bundle = await run_evaluation(Doubles(10), Calculator(), max_problems=7, output_dir=tmp_path, existing="resume")
+    assert [row["problem_idx"] for row in bundle["results"]] == list(range(7))
+    assert bundle["n_results"] == 7 and bundle["benchmark"]["scores"]["mean_reward"]["n"] == 7
+
+
 async def test_the_answer_of_a_fatal_stop_is_asked_again(tmp_path):
     async with FakeServer(Behaviour(status=401, when=When(first=1)), answer=right_answer) as server:
         with pytest.raises(RunFailed):
