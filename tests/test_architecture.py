@@ -141,6 +141,13 @@ def test_own_modules_are_imported_at_the_top(module):
     assert not [i.module for i in inner if (i.module or "").startswith(("nemo_evaluator", "nemotron"))]
 
 
+def test_nothing_depends_on_file_locks():
+    """RM-10: network file systems break them, and SQLite with them."""
+    locked = {"fcntl", "sqlite3", "filelock"}
+    found = [m for m in modules(HARNESS) if locked & {name.split(".")[0] for name in imports(m)}]
+    assert not found
+
+
 def test_the_two_packages_never_meet():
     assert not [m for m in modules(HARNESS) if any(name.split(".")[0] == "nemotron" for name in imports(m))]
     assert not [m for m in modules(LAUNCHER) if any(name.split(".")[0] == "nemo_evaluator" for name in imports(m))]
