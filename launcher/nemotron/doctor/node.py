@@ -30,7 +30,7 @@ def small_profile(profile: SlurmProfile) -> SlurmProfile:
 
 
 def probe_job(questions: Mapping[str, Any], job: Job | None, folder: str) -> Job:
-    """Has variables and secrets of `job`; leaves nothing but its own folder."""
+    """Has variables and secrets of `job`; `folder` is where jobs have theirs, and stands for that of results."""
     model = job.plan["model"] if job else {"id": "none", "endpoint_url_variable": None}
     plan: dict[str, Any] = {"probe": dict(questions), "model": model, "tasks": [], "overwrite": True, "resume": False}
     return Job(NAME, plan, folder, PROGRAM, None, dict(job.env) if job else {}, job.secrets if job else ())

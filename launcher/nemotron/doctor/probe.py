@@ -163,7 +163,7 @@ def reached(url: str, headers: Dict[str, str], secrets: List[str]) -> Dict[str, 
     except socket.gaierror as error:
         found.update(stage="name", said=error.strerror or str(error))
     except (ssl.SSLError, ssl.CertificateError) as error:
-        found.update(stage="tls", said=getattr(error, "verify_message", "") or str(error))
+        found.update(stage="tls", said=getattr(error, "verify_message", "") or error.args[-1])
     except urllib.error.URLError as error:
         found.update(stage="http", said=str(error.reason))
     except (socket.timeout, TimeoutError):
@@ -179,8 +179,17 @@ def connect(scheme: str, host: str, port: int) -> None:
     socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
     with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
         if scheme == "https":
-            with ssl.create_default_context().wrap_socket(connection, server_hostname=host):
-                pass
+            shake_hands(connection, host)
+
+
+def shake_hands(connection: socket.socket, host: str) -> None:
+    try:
+        with ssl.create_default_context().wrap_socket(connection, server_hostname=host):
+            pass
+    except ssl.SSLError:
+        raise
+    except OSError:
+        raise ssl.SSLError("it hangs up on https, does it speak http?") from None
 
 
 def is_proxied(scheme: str, host: str) -> bool:

@@ -158,8 +158,8 @@ class SlurmPatient:
         yield from image_findings(self._image, self.session, self.profile.image_cache_dir, self.on_login, self.environ)
 
     def look_at_node(self) -> Iterator[Finding]:
-        home = self.on_login.folders[self._job_dir].there
-        job = probe_job(self._questions(is_node=True), self.job, home)
+        folder = self._job_dir.replace("~", self.on_login.home, 1)
+        job = probe_job(self._questions(is_node=True), self.job, folder)
         before = time.time()
         try:
             self.on_node = facts_from_node(self.profile, job, self.environ, self.wait_seconds, time.monotonic)
