@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from nemotron.cli.states import warn
 from nemotron.cli.sweep_jobs import chosen, sweep_option
 from nemotron.errors import LauncherError
 from nemotron.fetch.copying import Copied
@@ -73,7 +74,9 @@ def _show(record: Record, folder: Path, copied: Copied | None, source: str) -> N
             f"{copied.files} files, {copied.size / MIB:.1f} MiB from {source}; {copied.kept} were here", err=True
         )
         for path in copied.unsettled:
-            click.echo(f"Warning: {path} is still being written; fetch again for its end.", err=True)
+            warn(f"{path} is still being written; fetch again for its end.")
+        for path in copied.refused:
+            warn(f"{path} may not be read there, and was left out.")
     click.echo(str(folder))
 
 

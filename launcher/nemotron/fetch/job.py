@@ -51,5 +51,9 @@ def _fetched(session: Session, source: str, target: Path, names: set[str] | None
 
 def _sum(one: Copied, other: Copied) -> Copied:
     return Copied(
-        one.files + other.files, one.size + other.size, one.kept + other.kept, (*one.unsettled, *other.unsettled)
+        one.files + other.files,
+        one.size + other.size,
+        one.kept + other.kept,
+        (*one.unsettled, *other.unsettled),
+        (*one.refused, *other.refused),
     )

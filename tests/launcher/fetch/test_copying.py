@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from nemotron.errors import SubmitError, UsageError
-from nemotron.fetch.copying import CHUNK, Copied, copy_folder
+from nemotron.fetch.copying import Copied, copy_folder
 from nemotron.fetch.place import PARTS
 from nemotron.transport.base import Entry, TransportError
 from nemotron.transport.here import Here
 from tests.launcher.transport.ssh_world import SshWorld
 
 LONG_AGO = 1_700_000_000
+CHUNK = 1 << 16
 
 
 @pytest.fixture(params=["here", "ssh"])
@@ -69,7 +70,7 @@ class Watched:
 
 
 def copy(session, source, target, **settings):
-    return copy_folder(session, str(source), target, **{"sleep": lambda seconds: None, **settings})
+    return copy_folder(session, str(source), target, **{"sleep": lambda _: None, "chunk": CHUNK, **settings})
 
 
 class TestOnce:
@@ -220,6 +221,19 @@ class TestMeanwhile:
 
         assert copy(Watched(session, vanishes), source, target).unsettled == ()
         assert tree(target) == {"a": b"a"}
+
+
+def test_one_that_may_not_be_read_is_told_and_keeps_no_other_away(session, source, target):
+    write(source / "a", b"a")
+    write(source / "b", b"b")
+
+    def refuses(path, offset):
+        if path.endswith("/a"):
+            raise PermissionError(13, "Permission denied", path)
+
+    copied = copy(Watched(session, refuses), source, target)
+    assert (copied.files, copied.unsettled, copied.refused) == (1, (), ("a",))
+    assert tree(target) == {"b": b"b"}
 
 
 class TestEscapes:
