@@ -1,10 +1,7 @@
 """What every session does, on every way to a machine."""
 
 import os
-import subprocess
-import tempfile
 import threading
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from nemotron.transport.here import Here
 from nemotron.transport.ssh import Ssh
 from nemotron.transport.ssh_config import Destination
 from nemotron.transport.ssh_shared import SharedLine
+from tests.launcher.transport.shared_login import shared_login
 
 MIB = 1 << 20
 WORDS = ["a b", "'q'", '"', "$HOME", "`id`", "$(id)", "new\nline\n", "\\", "\\\\'", "!!", "*", "~", "", "é", "#x", "-n"]
@@ -24,22 +22,6 @@ def real(config: Path, host: str, opened: ExitStack) -> Ssh:
     session = Ssh(Destination(host), {"NEMOTRON_SSH_CONFIG": str(config), "PATH": os.environ["PATH"]})
     opened.callback(session.close)
     return session
-
-
-def shared(config: Path, opened: ExitStack) -> Ssh:
-    """With the connection that a user's own ssh has opened; a socket's path has to be short."""
-    folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="nel-")))
-    own = folder / "config"
-    own.write_text(f"ControlPath {folder}/%n\nInclude {config}\n")
-    ssh = ["ssh", "-F", str(own)]
-    master = subprocess.Popen([*ssh, "-M", "-N", "testbed-login"], stdin=subprocess.DEVNULL)
-    opened.callback(master.wait)
-    opened.callback(master.kill)
-    deadline = time.monotonic() + 180
-    while subprocess.run([*ssh, "-O", "check", "testbed-login"], capture_output=True).returncode:
-        assert time.monotonic() < deadline and master.poll() is None
-        time.sleep(0.05)
-    return real(own, "testbed-login", opened)
 
 
 @pytest.fixture(params=["here", "in process", "in process, two jumps", "sshd", "sshd behind a jump host", "shared"])
@@ -61,7 +43,8 @@ def session(request):
             case "sshd behind a jump host":
                 yield real(request.getfixturevalue("ssh_config"), "testbed-behind", opened)
             case "shared":
-                session = shared(request.getfixturevalue("ssh_config"), opened)
+                login = opened.enter_context(shared_login(request.getfixturevalue("ssh_config"), "testbed-login"))
+                session = real(login.config, "testbed-login", opened)
                 assert session.run(["true"]).code == 0 and isinstance(session._line, SharedLine)
                 yield session
 
