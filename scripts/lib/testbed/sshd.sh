@@ -3,7 +3,7 @@
 
 sshd_start() {
     mkdir -p "$state"
-    needs sshd=openssh-server ssh=openssh-client
+    needs sshd=openssh-server ssh=openssh-client tcsh  # csh is the login shell of many clusters
     rm -rf "$state/sshd"
     start sshd python scripts/lib/testbed/login_nodes.py "$state/sshd" "SLURM_CONF=$state/slurm/slurm.conf"
 }
