@@ -40,8 +40,9 @@ def _mount(value: object) -> object:
     """`/data`, `/data:/mnt`, `/data:/mnt:ro`."""
     if not isinstance(value, str):
         return value
-    source, target, flags = (*value.split(":"), "", "")[:3]
-    if not source.startswith("/") or not (target or source).startswith("/") or flags not in ("", "ro", "rw"):
+    source, target, flags, *more = *value.split(":"), "", ""
+    is_absolute = source.startswith("/") and (target or source).startswith("/")
+    if not is_absolute or any(more) or len(more) > 2 or flags not in ("", "ro", "rw"):
         raise ValueError(f"{value!r} is not a mount: write /source:/target or /source:/target:ro")
     return Mount(source, target or source, flags == "ro")
 
@@ -50,6 +51,7 @@ Mebibytes = Annotated[int, BeforeValidator(_mib), Field(gt=0)]
 Seconds = Annotated[int, BeforeValidator(_seconds), Field(gt=0)]
 MountPath = Annotated[Mount, BeforeValidator(_mount)]
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+AbsolutePath = Annotated[str, Field(pattern=r"^/")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -171,8 +173,8 @@ class SlurmProfile(_Forwarding):
     user: str | None = None
     port: int | None = None
     identity: str | None = None
-    remote_job_dir: str | None = None
-    """Absolute, on storage that login and compute nodes share; default: .nemotron/jobs of the home folder there."""
+    remote_job_dir: AbsolutePath | None = None
+    """On storage that login and compute nodes share; default: .nemotron/jobs of the home folder there."""
     account: str | None = None
     partition: str | None = None
     qos: str | None = None
@@ -196,8 +198,9 @@ class SlurmProfile(_Forwarding):
     """Interpreter on the nodes, 3.6 or later, for the batch step; with container_runtime `none`, of the environment
     that has the harness, whose folder then comes first in PATH."""
     mounts: tuple[MountPath, ...] = ()
-    image_cache_dir: str | None = None
-    """Shared folder for .sqsh images."""
+    image_cache_dir: AbsolutePath | None = None
+    """Folder of the cluster for .sqsh images, where each is made once for all jobs; without it the runtime reads the
+    registry."""
     additional_parameters: dict[str, Text] = {}
     """Further #SBATCH options, as they are."""
 
@@ -214,6 +217,10 @@ class SlurmProfile(_Forwarding):
     @property
     def runs_images(self) -> bool:
         return self.container_runtime != "none"
+
+    @property
+    def uses_squash(self) -> bool:
+        return self.image_cache_dir is not None and self.container_runtime in ("pyxis", "enroot", "apptainer")
 
     @property
     def resources(self) -> Resources:

@@ -32,6 +32,8 @@ class User:
             f'[local_eval_direct]\nexecutor = "local"\npython = "{commands / "python"}"\n'
             "env_vars.FAKE_HARNESS = \"${oc.env:FAKE_HARNESS,''}\"\n"
             '[slurm_eval_direct]\nexecutor = "slurm"\npartition = "cpu"\n'
+            '[lepton_eval_direct]\nexecutor = "lepton"\nresource_shape = "cpu.large"\n'
+            'secret_vars.ENDPOINT_TOKEN = "t"\n'
         )
         environ = USER | {"PATH": os.environ["PATH"], "HOME": str(folder), "NEMOTRON_HOME": str(folder / "records")}
         return cls(folder, environ | {"EVAL_RESULTS_DIR": str(folder / "results")})

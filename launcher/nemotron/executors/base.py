@@ -1,6 +1,7 @@
 """What every backend can do with a job."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -43,8 +44,8 @@ class Executor(Protocol):
     def logs(self, submission: Submission, follow: bool) -> Iterator[str]:
         """Lines without their line ends; with `follow` until the job has ended."""
 
-    def read(self, path: str) -> bytes:
-        """A file of a job, by the name that it has there; raises what `open` does."""
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        """Those text files of jobs that are there, by the names that they have where the jobs run."""
 
     def cancel(self, submissions: Sequence[Submission]) -> None:
         """The runners get their chance to write a summary; what has ended is left alone."""
@@ -56,6 +57,14 @@ class Staged:
 
     plan: Path
     runner: Path
+
+
+def read_here(paths: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for path in paths:
+        with suppress(OSError):
+            found[path] = Path(path).read_text(encoding="utf-8", errors="replace")
+    return found
 
 
 def stage(job: Job, folder: Path) -> Staged:

@@ -1,19 +1,22 @@
 """What all ways to a Slurm cluster have in common: look, write the job's folder, submit, and look after the job."""
 
+import importlib
 import signal
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from nemotron.errors import JobLimitReached, SubmitError
+from nemotron.errors import JobLimitReached, LauncherError, SubmitError, UsageError
 from nemotron.executors.base import Pace
-from nemotron.executors.cluster_survey import check, survey
-from nemotron.executors.job_folder import JobFolder, contained, job_folder, unique_name
+from nemotron.executors.cluster_survey import Survey, check, survey
+from nemotron.executors.job_folder import JobFolder, contained, image_of, job_folder, unique_name
 from nemotron.executors.refusals import explained
 from nemotron.executors.sbatch import directives, script
 from nemotron.executors.slurm_step import KEY
+from nemotron.images.reference import Reference
 from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import SlurmProfile
 from nemotron.secrets import values_of
@@ -21,11 +24,13 @@ from nemotron.slurm import cancel, log, queue
 from nemotron.slurm.folder import BATCH, LOG, SECRETS
 from nemotron.slurm.job_ref import JobRef
 from nemotron.supervise import STOPPING
-from nemotron.transport.base import Session
+from nemotron.transport.base import Session, TransportError
 from nemotron.transport.reach import session_for
+from nemotron.transport.several import read_several
 
 BACKEND = "slurm"
-DEFAULT_JOB_DIR = "~/.nemotron/jobs"
+DEFAULT_JOB_DIR = "/HOME/.nemotron/jobs"
+"""As `-d` shows it, which asks nobody where the home folder is."""
 STOPPED = 75
 SAID_BY_THE_RUNNER = (0, 1, 2, STOPPED)
 
@@ -54,43 +59,66 @@ class ClusterExecutor(ABC):
         """What the batch script becomes."""
 
     @abstractmethod
+    def check_place(self, job_dir: str) -> None:
+        """Raises UsageError where this way leads to no job."""
+
+    @abstractmethod
     def enqueue(self, session: Session, folder: JobFolder, export: str) -> Accepted: ...
 
     def run(self, job: Job) -> int:
         submission = self.submit(job)
         ref = JobRef.of(submission)
-        print(f"Submitted job {ref.job_id} as {ref.name}; its folder is {ref.folder}", file=sys.stderr, flush=True)
+        _say(f"Submitted job {ref.job_id} as {ref.name}; its folder is {ref.folder}")
         try:
             with _raising():
                 return self._followed(submission)
         except _Interrupted:
-            print(f"Cancelling job {ref.job_id}", file=sys.stderr, flush=True)
+            _say(f"Cancelling job {ref.job_id}")
             with _raising():
                 self.cancel([submission])
                 return self._followed(submission, shows=False)
 
     def submit(self, job: Job) -> Submission:
+        """What the profile alone makes impossible is refused first, then what the cluster lacks; nothing is made until
+        both are fine."""
+        name, image = unique_name(job), image_of(job, self.profile)
+        self._text(job, f"/{name}")
+        contained(job, self.profile, name, f"/{name}", image=image)
         session = self.session()
-        name = unique_name(job)
-        self._text(job, name, f"/{name}", ())  # what the profile alone makes impossible is refused first
-        contained(job, self.profile, name, f"/{name}", (0, 0))
         found = survey(session, self.profile, job)
+        self.check_place(found.job_dir)
         check(found, job, session)
+        folder = self._folder(job, f"{found.job_dir}/{name}", self._squashed(session, job, image), found)
+        accepted = self._accepted(session, folder)
+        ref = JobRef(accepted.job_id, found.user, name, found.now, folder.path, accepted.cluster)
+        return Submission(BACKEND, ref.job_id, ref.details | {"tunnel": self.tunnel})
+
+    def _folder(self, job: Job, path: str, image: Reference | Path | None, found: Survey) -> JobFolder:
+        name = path.rpartition("/")[2]
+        started = contained(job, self.profile, name, path, image=image, owner=(found.uid, found.gid))
         values = values_of(job.secrets, self.environ)
-        exported = (KEY,) if values else ()
-        path = f"{found.job_dir}/{name}"
-        folder = job_folder(job, self.profile, name, values, found, self._text(job, name, path, exported))
+        return job_folder(job, self.profile, path, self._text(job, path), started, values, found.now)
+
+    def _squashed(self, session: Session, job: Job, image: Reference | Path | None) -> Reference | Path | None:
+        """The file of an image, where the profile has a folder for them."""
+        if not self.profile.uses_squash or not isinstance(image, Reference):
+            return image
+        cache = importlib.import_module("nemotron.images.cache")  # httpx: too slow for commands that start nothing
+        folder, force = str(self.profile.image_cache_dir), job.rebuilds_squash
+        return Path(cache.ensure(session, image, folder, self.environ, force=force, say=_say))
+
+    def _accepted(self, session: Session, folder: JobFolder) -> Accepted:
+        """Of a job that was refused, nothing is left; where nobody knows, its folder stays."""
         try:
             folder.write(session)
-            accepted = self.enqueue(session, folder, ",".join(exported) or "NONE")
-        except JobLimitReached:
-            session.remove(path)
+            return self.enqueue(session, folder, KEY if folder.key else "NONE")
+        except TransportError:
             raise
-        except SubmitError as error:
-            session.remove(path)
+        except LauncherError as error:
+            session.remove(folder.path)
+            if isinstance(error, JobLimitReached | UsageError):
+                raise
             raise SubmitError(explained(str(error), self.profile)) from None
-        ref = JobRef(accepted.job_id, found.user, name, found.now, path, accepted.cluster)
-        return Submission(BACKEND, ref.job_id, ref.details | {"tunnel": self.tunnel})
 
     def states(self, submissions: Sequence[Submission]) -> list[JobState]:
         refs = [JobRef.of(submission) for submission in submissions]
@@ -100,8 +128,8 @@ class ClusterExecutor(ABC):
     def state(self, submission: Submission) -> JobState:
         return self.states([submission])[0]
 
-    def read(self, path: str) -> bytes:
-        return self.session().read(path)
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        return read_several(self.session(), paths)
 
     def logs(self, submission: Submission, follow: bool) -> Iterator[str]:
         ref = JobRef.of(submission)
@@ -120,14 +148,15 @@ class ClusterExecutor(ABC):
 
     def shown(self, job: Job) -> dict[str, list[str]]:
         """The script as `-d` shows it, and what its step starts; the job's own name ends in a number not yet drawn."""
-        folder = f"{self.profile.remote_job_dir or DEFAULT_JOB_DIR}/{job.name}-NUMBER"
-        exported = (KEY,) if values_of(job.secrets, self.environ) else ()
-        started = contained(job, self.profile, f"{job.name}-NUMBER", folder.replace("~", "/HOME", 1), (1, 1))
-        text = self._text(job, f"{job.name}-NUMBER", folder, exported)
-        return {"script": text.splitlines(), "starts": list(started.run)}
+        name = f"{job.name}-NUMBER"
+        folder = f"{self.profile.remote_job_dir or DEFAULT_JOB_DIR}/{name}"
+        started = contained(job, self.profile, name, folder, image=image_of(job, self.profile))
+        return {"script": self._text(job, folder).splitlines(), "starts": list(started.run)}
 
-    def _text(self, job: Job, name: str, folder: str, exported: tuple[str, ...]) -> str:
+    def _text(self, job: Job, folder: str) -> str:
         comment = f"nemotron: {job.plan['model']['id']} to {job.output_dir}"
+        exported = (KEY,) if values_of(job.secrets, self.environ) else ()
+        name = folder.rpartition("/")[2]
         return script(directives(self.profile, name, folder, comment, exported), self.command(folder))
 
     def _followed(self, submission: Submission, shows: bool = True) -> int:
@@ -137,7 +166,7 @@ class ClusterExecutor(ABC):
                 print(line, flush=True)
         state = self.state(submission)
         if state.exit_code not in SAID_BY_THE_RUNNER:
-            print(f"The job has {state.phase}: {state.reason}", file=sys.stderr, flush=True)
+            _say(f"The job has {state.phase}: {state.reason}")
         return exit_code_of(state)
 
 
@@ -149,6 +178,10 @@ def exit_code_of(state: JobState) -> int:
 
 def batch_command(python: str, folder: str) -> list[str]:
     return [python, "-I", f"{folder}/{BATCH}", folder]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager

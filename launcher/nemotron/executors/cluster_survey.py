@@ -23,6 +23,7 @@ class Survey:
     """Links resolved."""
     job_dir: str
     user: str
+    has_sbatch: bool
     uid: int
     gid: int
     now: float
@@ -60,8 +61,17 @@ def survey(session: Session, profile: SlurmProfile, job: Job) -> Survey:
 
 def check(found: Survey, job: Job, session: Session) -> None:
     """Raises UsageError, a line a finding; nothing was made."""
+    if not found.has_sbatch:
+        raise UsageError(_without_sbatch(session))
     if findings := list(_findings(found, job, session.name)):
         raise UsageError("\n".join([*findings, "Nothing was submitted."]))
+
+
+def _without_sbatch(session: Session) -> str:
+    missing = f"There is no sbatch on PATH of {session.name}"
+    if session.is_here:
+        return f'{missing}: run this on a login node, or add host = "LOGIN_NODE" to the profile.'
+    return f"{missing} for commands through SSH: name another host, or set PATH in your .bashrc there."
 
 
 def _findings(found: Survey, job: Job, place: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from nemotron.errors import SubmitError, UsageError
-from nemotron.executors.base import PLAN, RUNNER, Pace, stage
+from nemotron.executors.base import PLAN, RUNNER, Pace, read_here, stage
 from nemotron.executors.shipped import source
 from nemotron.files import write_bytes
 from nemotron.home import home
@@ -127,8 +127,8 @@ class DockerExecutor:
             with closing(container.logs(stream=True, follow=follow)) as chunks:
                 yield from _lines(chunks)
 
-    def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        return read_here(paths)
 
     def cancel(self, submissions: Sequence[Submission]) -> None:
         for submission in submissions:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nemotron.errors import SubmitError
-from nemotron.executors.cluster_survey import Survey
 from nemotron.executors.sealed import new_key, seal
 from nemotron.executors.shipped import batch_step, source
-from nemotron.images.reference import parse_image
+from nemotron.images.reference import Reference, parse_image
 from nemotron.job import Job, Mount
 from nemotron.profiles import SlurmProfile
 from nemotron.runtimes import Commands, Container, commands
@@ -29,8 +28,7 @@ UNPACK = 'umask 077 && mkdir -p "$1" && exec tar -xf - -C "$1"'
 @dataclass(frozen=True, slots=True)
 class JobFolder:
     path: str
-    name: str
-    """The job's, which no other one has."""
+    """Ends in the job's name, which no other one has."""
     files: Mapping[str, bytes]
     sealed: bytes
     """Empty where there are no secrets."""
@@ -39,8 +37,8 @@ class JobFolder:
     """By the cluster's clock: storage is cleaned by age."""
 
     @property
-    def batch(self) -> str:
-        return f"{self.path}/{BATCH}"
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
 
     @property
     def script(self) -> str:
@@ -62,15 +60,26 @@ def unique_name(job: Job) -> str:
     return f"{job.name}-{randomness.token_hex(4)}"
 
 
-def contained(job: Job, profile: SlurmProfile, name: str, folder: str, owner: tuple[int, int]) -> Commands:
+def image_of(job: Job, profile: SlurmProfile) -> Reference | Path | None:
+    return parse_image(job.image, Path.cwd()) if job.image and profile.runs_images else None
+
+
+def contained(
+    job: Job,
+    profile: SlurmProfile,
+    name: str,
+    folder: str,
+    *,
+    image: Reference | Path | None,
+    owner: tuple[int, int] = (1, 1),
+) -> Commands:
     """How the runner is started on a node."""
-    runs_images = profile.container_runtime != "none"
     mounts = (Mount(job.output_dir, job.output_dir), Mount(folder, folder, is_read_only=True), *job.mounts)
     container = Container(
         name=name,
-        image=parse_image(job.image, Path.cwd()) if job.image and runs_images else None,
+        image=image,
         command=(
-            "python3" if runs_images else profile.python,
+            "python3" if profile.runs_images else profile.python,
             "-I",
             f"{folder}/{START}",
             "0",
@@ -86,10 +95,9 @@ def contained(job: Job, profile: SlurmProfile, name: str, folder: str, owner: tu
 
 
 def job_folder(
-    job: Job, profile: SlurmProfile, name: str, values: Mapping[str, str], found: Survey, script: str
+    job: Job, profile: SlurmProfile, path: str, script: str, started: Commands, values: Mapping[str, str], now: float
 ) -> JobFolder:
-    path = f"{found.job_dir}/{name}"
-    started = contained(job, profile, name, path, (found.uid, found.gid))
+    """`values` are those of its secrets, `now` is the cluster's time."""
     step = {
         "prepare": started.prepare,
         "run": started.run,
@@ -111,7 +119,7 @@ def job_folder(
         ENTRY: RUNS_ITS_ARGUMENTS,
     }
     sealed = seal(dict(values), key) if values else b""
-    return JobFolder(path, name, files, sealed, key if values else "", found.now)
+    return JobFolder(path, files, sealed, key if values else "", now)
 
 
 def _json(content: Mapping[str, object]) -> bytes:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nemotron.errors import UsageError
-from nemotron.executors.base import Pace, Staged, stage
+from nemotron.executors.base import Pace, Staged, read_here, stage
 from nemotron.executors.processes import signal_process, started
 from nemotron.home import home
 from nemotron.job import Job, JobState, Phase, Submission
@@ -87,8 +87,8 @@ class LocalExecutor:
             if pending:
                 yield pending
 
-    def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        return read_here(paths)
 
     def cancel(self, submissions: Sequence[Submission]) -> None:
         for submission in submissions:

@@ -6,7 +6,6 @@ which must therefore be on storage that the nodes see.
 
 import io
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -39,13 +38,11 @@ class SlurmExecutor(ClusterExecutor):
     def command(self, folder: str) -> list[str]:
         return ["env", "SUBMITIT_EXECUTOR=slurm", sys.executable, "-u", "-m", "submitit.core._submit", folder]
 
+    def check_place(self, job_dir: str) -> None:
+        check_python(Path(sys.executable), job_dir)
+
     def enqueue(self, session: Session, folder: JobFolder, export: str) -> Accepted:
-        check_python(Path(sys.executable), folder.path)
         with _environment(self.environ, folder.key):
-            if shutil.which("sbatch") is None:
-                raise UsageError(
-                    'There is no sbatch on PATH: run this on a login node, or add host = "LOGIN_NODE" to the profile.'
-                )
             return _submitted(folder, export, self.profile)
 
 
@@ -70,10 +67,10 @@ class BatchStep:
         return DelayedSubmission(self)
 
 
-def check_python(python: Path, job_folder: str) -> None:
-    """Where the job's folder lies in the same place, there is but one node."""
+def check_python(python: Path, job_dir: str) -> None:
+    """Where the jobs' folders lie in the same place, there is but one node."""
     for folder in OF_ONE_NODE:
-        if python.is_relative_to(folder) and not Path(job_folder).is_relative_to(folder):
+        if python.is_relative_to(folder) and not Path(job_dir).is_relative_to(folder):
             raise UsageError(
                 f"{python}, which runs this, would run the job, too, and nodes do not see {folder}: install nemotron "
                 'on shared storage, or submit with tunnel = "ssh".'

@@ -17,6 +17,9 @@ class SshExecutor(ClusterExecutor):
     def command(self, folder: str) -> list[str]:
         return batch_command(self.profile.python, folder)
 
+    def check_place(self, job_dir: str) -> None:
+        """What a login node must have, the survey has seen."""
+
     def enqueue(self, session: Session, folder: JobFolder, export: str) -> Accepted:
         sbatch = ["sbatch", "--parsable", f"--export={export}", folder.script]
         try:

@@ -5,6 +5,7 @@ submitted, in one look. Standard library only, Python 3.6 and later.
 import json
 import os
 import pwd
+import shutil
 import sys
 import time
 from typing import Any, Dict, List
@@ -20,6 +21,7 @@ def main(questions: Dict[str, Any]) -> Dict[str, Any]:
         "home": os.path.realpath(home),
         "job_dir": job_dir,
         "user": pwd.getpwuid(os.getuid()).pw_name,
+        "has_sbatch": shutil.which("sbatch") is not None,
         "uid": os.getuid(),
         "gid": os.getgid(),
         "now": time.time(),

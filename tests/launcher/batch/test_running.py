@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 
 import pytest
 
@@ -78,12 +79,12 @@ def test_ctrl_c_cancels_an_attached_job(cluster_user, slurm):
     assert slurm.job(1)["state"] == "CANCELLED"
 
 
-def test_a_job_goes_on_after_its_time_limit_and_asks_nothing_twice(cluster_user, slurm):
-    slurm.turn(minute=4.0)  # so it has eight seconds
-    profile = cluster_user.folder / "env.toml"
-    profile.write_text(profile.read_text().replace("00:10:00", "00:02:00"))
-    cluster_user.evaluate(*ON_CLUSTER, FAKE_HARNESS=json.dumps({"gsm8k": [{"answer": 400}]}))
-    assert goes_on_to_its_end(slurm, cluster_user, answers=400)
+def test_a_job_goes_on_when_slurm_says_that_its_time_is_up_and_asks_nothing_twice(cluster_user, slurm):
+    cluster_user.evaluate(*ON_CLUSTER, FAKE_HARNESS=json.dumps({"gsm8k": [{"answer": 150}]}))
+    wait_until(lambda: "asked 5" in log_of_the_job(cluster_user))
+    subprocess.run(["scancel", "--batch", "--signal=USR2", "1"], env=slurm.environ(), check=True)
+    assert goes_on_to_its_end(slurm, cluster_user, answers=150)
+    assert "1 of 3 times" in log_of_the_job(cluster_user)
 
 
 def test_a_preempted_job_goes_on_and_asks_nothing_twice(cluster_user, slurm):

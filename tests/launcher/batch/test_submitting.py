@@ -2,6 +2,7 @@
 
 import json
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from nemotron.errors import SubmitError, UsageError
 from nemotron.executors.sealed import unseal
+from nemotron.executors.slurm import check_python
 from nemotron.job import Mount
 from nemotron.slurm.folder import LOG, PLAN, SECRETS, STEP
 from tests.launcher.batch.conftest import TOKEN
@@ -111,7 +113,7 @@ def test_the_harness_of_a_chosen_python_comes_first(submitted):
 
 def test_a_refusal_leaves_nothing_behind(executor, job, slurm, environ):
     slurm.says("sbatch", stderr="sbatch: error: invalid partition specified: nowhere\n", code=1)
-    with pytest.raises(SubmitError, match=r"^sbatch refuses: invalid partition.*'nowhere'.*`sinfo"):
+    with pytest.raises(SubmitError, match=r"^sbatch refuses: invalid partition.*correct partition .nowhere. .*`sinfo"):
         executor(partition="nowhere").submit(job())
     assert not list((Path(environ["HOME"]) / ".nemotron/jobs").iterdir())
 
@@ -141,6 +143,22 @@ def test_what_the_cluster_does_not_have_is_refused_before_anything_is_made(execu
     assert "/no/such/folder does not exist" in lines[0] and "remote_job_dir" in lines[1]
     assert "home folder" in lines[2] and str(tmp_path) in lines[3] and lines[-1] == "Nothing was submitted."
     assert not slurm.calls("sbatch") and not (tmp_path / "results").exists()
+
+
+def test_a_machine_without_sbatch_is_no_login_node(executor, job, slurm, environ):
+    slurm.lacks("sbatch")
+    environ["PATH"] = str(slurm.bin)
+    (slurm.bin / "python3").symlink_to(sys.executable)
+    with pytest.raises(UsageError, match=r"no sbatch on PATH.*host = "):
+        executor().submit(job())
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", "/dev/shm"])
+def test_a_python_that_only_this_machine_has_cannot_run_jobs_of_a_cluster(folder):
+    with pytest.raises(UsageError, match=rf"nodes do not see {folder}.*tunnel = \"ssh\""):
+        check_python(Path(folder) / "venv/bin/python", "/home/me/.nemotron/jobs")
+    check_python(Path(folder) / "venv/bin/python", f"{folder}/jobs")  # a cluster of one machine
+    check_python(Path("/home/me/venv/bin/python"), "/home/me/.nemotron/jobs")
 
 
 def test_a_link_to_the_home_folder_is_the_home_folder(executor, job, environ, tmp_path):

@@ -52,7 +52,8 @@ def test_what_is_unknown_is_one_line_with_the_nearest_name(user, words, guess):
         (["--frce-squash"], "--frce-squash"),
         (["-r", "local_eval_direct", "-b", "local_eval_direct"], "exclude"),
         (["--force-squash"], "--force-squash"),
-        (["-b", "slurm_eval_direct"], "slurm"),
+        (["-b", "slurm_eval_direct", "output_dir=results"], "'results' is relative"),
+        (["-b", "lepton_eval_direct"], "does not submit to lepton yet"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_created(user, words, named):

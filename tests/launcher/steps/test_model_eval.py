@@ -1,6 +1,7 @@
 """Environment, suite and overrides to a plan: the table of variables, the config keys and every refusal."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -323,7 +324,9 @@ class TestProfileSettings:
 
     def test_rebuilding_a_squash_file_where_there_is_none_is_refused(self):
         assert "--force-squash" in refusal(squash=True)
-        assert compiled(profile=SLURM, squash=True).job.rebuilds_squash
+        with_folder = replace(SLURM, data={**SLURM.data, "image_cache_dir": "/shared/images"})
+        assert "image_cache_dir" in refusal(profile=SLURM, squash=True)
+        assert compiled(profile=with_folder, squash=True).job.rebuilds_squash
 
 
 class TestJobName:

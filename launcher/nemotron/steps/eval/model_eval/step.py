@@ -9,7 +9,7 @@ from nemotron.errors import UsageError
 from nemotron.images.reference import parse_image
 from nemotron.job import Job
 from nemotron.plan import Place, Planned, build_plan
-from nemotron.profiles import Profile
+from nemotron.profiles import Profile, SlurmProfile
 from nemotron.request import CompiledJob, Request
 from nemotron.runner import build_runner
 from nemotron.secrets import is_secret, is_variable_name
@@ -42,8 +42,11 @@ def _resolve(request: Request) -> tuple[Suite, Mapping[str, str]]:
 
 
 def _check_squash(request: Request, profile: Profile) -> None:
-    if request.rebuilds_squash and profile.executor != "slurm":
-        raise UsageError(f"--force-squash: {request.profile.place} ({profile.executor}) uses no .sqsh; leave it out.")
+    if request.rebuilds_squash and not (isinstance(profile, SlurmProfile) and profile.uses_squash):
+        raise UsageError(
+            f"--force-squash: {request.profile.place} uses no .sqsh: leave it out, or give a Slurm profile "
+            "image_cache_dir and one of the container runtimes pyxis, enroot and apptainer."
+        )
 
 
 def _env_vars(request: Request, suite: Suite) -> dict[str, str]:
