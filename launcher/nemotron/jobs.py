@@ -3,13 +3,14 @@
 import contextlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nemotron.errors import UsageError, unknown
+from nemotron.errors import LauncherError, UsageError, unknown
 from nemotron.executors import executor_for
 from nemotron.executors.base import Executor
 from nemotron.files import write_json
@@ -91,6 +92,18 @@ def find_record(job_id: str | None, environ: Mapping[str, str]) -> Record:
     if not matching:
         raise UsageError(unknown("job", job_id, [record.id for record in records[-10:]]))
     return next((record for record in matching if record.id == job_id), matching[0])
+
+
+def by_backend(records: Sequence[Record]) -> tuple[list[list[Record]], dict[str, LauncherError]]:
+    """Jobs that can be asked about together; and, by their ids, why some records cannot be read."""
+    groups: dict[object, list[Record]] = defaultdict(list)
+    unreadable: dict[str, LauncherError] = {}
+    for record in records:
+        try:
+            groups[record.parsed_profile().backend].append(record)
+        except LauncherError as error:
+            unreadable[record.id] = error
+    return list(groups.values()), unreadable
 
 
 def _folder(environ: Mapping[str, str]) -> Path:

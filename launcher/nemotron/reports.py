@@ -1,28 +1,48 @@
-"""What the runner says of itself in the folder of its results, read where that folder is."""
+"""What runners say of themselves in the folders of their results, read where these are."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nemotron.errors import LauncherError
-from nemotron.jobs import Record
+from nemotron.jobs import Record, by_backend
 
 PROGRESS, SUMMARY = "progress.json", "summary.json"
 
 
-def progress_of(record: Record, environ: Mapping[str, str]) -> dict[str, Any]:
-    """How far it is, and how fast; empty before its first word, and where its folder is out of reach."""
-    return _read(record, PROGRESS, environ)
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Empty before the first word of a runner, and where its folder is out of reach."""
 
-
-def summary_of(record: Record, environ: Mapping[str, str]) -> dict[str, str]:
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    """How far it is, and how fast."""
+    summary: Mapping[str, str] = field(default_factory=dict)
     """How its tasks ended."""
-    return _read(record, SUMMARY, environ)
 
 
-def _read(record: Record, name: str, environ: Mapping[str, str]) -> dict[str, Any]:
+def reports_of(records: Sequence[Record], environ: Mapping[str, str]) -> dict[str, Report]:
+    """By the id of the record; each backend is asked once for all of its own."""
+    groups, _ = by_backend(records)
+    texts: dict[str, Mapping[str, str]] = {}
+    for group in groups:
+        paths = [f"{record.output_dir}/{name}" for record in group for name in (PROGRESS, SUMMARY)]
+        try:
+            found = group[0].executor(environ).read(paths)
+        except LauncherError:
+            continue
+        texts |= {record.id: found for record in group}
+    return {record.id: _report(record, texts.get(record.id, {})) for record in records}
+
+
+def _report(record: Record, texts: Mapping[str, str]) -> Report:
+    progress, summary = (_object(texts.get(f"{record.output_dir}/{name}", "")) for name in (PROGRESS, SUMMARY))
+    return Report(progress, summary)
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
-        content = json.loads(record.executor(environ).read(f"{record.output_dir}/{name}"))
-    except (OSError, ValueError, LauncherError):
+        content = json.loads(text)
+    except ValueError:
         return {}
     return content if isinstance(content, dict) else {}

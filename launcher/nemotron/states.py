@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nemotron.errors import LauncherError, SubmitError
 from nemotron.executors.base import Pace
 from nemotron.job import JobState, Phase
-from nemotron.jobs import Record, settle
+from nemotron.jobs import Record, by_backend, settle
 
 IDLE = Pace(0.0, 0.0)
 
@@ -33,7 +33,7 @@ class Answers:
 
 def ask(records: Sequence[Record], environ: Mapping[str, str]) -> Answers:
     states = {record.id: record.final for record in records if record.final is not None}
-    backends, strange = _by_backend([record for record in records if record.final is None])
+    backends, strange = by_backend([record for record in records if record.final is None])
     silent: dict[str, str] = {}
     unreadable = {job_id: str(error) for job_id, error in strange.items()}
     paces = [IDLE]
@@ -62,7 +62,7 @@ def cancel_all(
     records: Sequence[Record], environ: Mapping[str, str]
 ) -> tuple[list[Record], list[tuple[Record, LauncherError]]]:
     """Those that were asked to stop, and those that could not be; one backend's refusal is not another's."""
-    backends, unreadable = _by_backend(records)
+    backends, unreadable = by_backend(records)
     asked: list[Record] = []
     refused = [(record, unreadable[record.id]) for record in records if record.id in unreadable]
     for group in backends:
@@ -72,17 +72,6 @@ def cancel_all(
         except LauncherError as error:
             refused += [(record, error) for record in group]
     return asked, refused
-
-
-def _by_backend(records: Sequence[Record]) -> tuple[list[list[Record]], dict[str, LauncherError]]:
-    groups: dict[object, list[Record]] = defaultdict(list)
-    unreadable: dict[str, LauncherError] = {}
-    for record in records:
-        try:
-            groups[record.parsed_profile().backend].append(record)
-        except LauncherError as error:
-            unreadable[record.id] = error
-    return list(groups.values()), unreadable
 
 
 def _jobs(number: int) -> str:

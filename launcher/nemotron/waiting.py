@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nemotron.job import JobState, Phase
@@ -72,7 +72,7 @@ class _Patience:
         return not state.phase.is_final
 
 
-def exit_code_of(state: JobState, summary: dict[str, str], tasks: Sequence[str]) -> int:
+def exit_code_of(state: JobState, summary: Mapping[str, str], tasks: Sequence[str]) -> int:
     """Of the worst task; a job that is said to be fine but whose summary knows a failed task is not."""
     if state.phase is Phase.STOPPED:
         return 75

@@ -14,7 +14,7 @@ from nemotron.cli.sweep_jobs import chosen, show_sweep, sweep_option
 from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, all_records, find_record
-from nemotron.reports import progress_of, summary_of
+from nemotron.reports import reports_of
 from nemotron.states import ask, cancel_all
 from nemotron.waiting import exit_code_of, wait_for, worst
 
@@ -54,16 +54,18 @@ def status(job_id: str | None, sweep_id: str | None, as_json: bool) -> None:
         return
     record = find_record(job_id, os.environ)
     state = states_of([record])[record.id]
-    progress, summary = progress_of(record, os.environ), summary_of(record, os.environ)
+    report = reports_of([record], os.environ)[record.id]
     if as_json:
-        click.echo(json.dumps(_row(record, state) | {"progress": progress, "summary": summary}, indent=2))
+        click.echo(
+            json.dumps({**_row(record, state), "progress": report.progress, "summary": report.summary}, indent=2)
+        )
         return
     click.echo(f"{record.id}  {record.name}  {_state_in_words(state)}")
     click.echo(f"  {record.submission.backend} {record.submission.job_id}\n  results: {record.output_dir}")
     for task in record.tasks:
-        click.echo(f"  {task}: {summary.get(task, 'not finished')}")
-    if progress:
-        click.echo(_in_words(progress))
+        click.echo(f"  {task}: {report.summary.get(task, 'not finished')}")
+    if report.progress:
+        click.echo(_in_words(report.progress))
 
 
 @jobs.command("logs")
@@ -109,11 +111,8 @@ def wait(job_ids: tuple[str, ...], sweep_id: str | None, timeout: float | None) 
     gave_up_on = (Phase.QUEUED, Phase.RUNNING, *([Phase.UNKNOWN] if timeout is not None else []))
     if any(state.phase in gave_up_on for state in states.values()):
         sys.exit(124)
-    sys.exit(worst([_exit_code(record, states[record.id]) for record in records]))
-
-
-def _exit_code(record: Record, state: JobState) -> int:
-    return exit_code_of(state, summary_of(record, os.environ), record.tasks)
+    reports = reports_of(records, os.environ)
+    sys.exit(worst([exit_code_of(states[job.id], reports[job.id].summary, job.tasks) for job in records]))
 
 
 def _state_in_words(state: JobState) -> str:
@@ -124,7 +123,7 @@ def _state_in_words(state: JobState) -> str:
 
 def _in_words(progress: Mapping[str, Any]) -> str:
     """`  now gsm8k (2 of 3): 120 of 1319 samples, 35.2 requests/s, 0 errors, 34 s left`, as far as it is known."""
-    if progress["task"] is None:
+    if progress["task"] is None or progress["state"] != "running":
         return (
             f"  {progress['state']}: {progress['tasks_done']} of {progress['tasks_total']} tasks, {progress['updated']}"
         )

@@ -14,7 +14,7 @@ from nemotron.cli.table import rich_table, show
 from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, find_record
-from nemotron.reports import progress_of
+from nemotron.reports import Report, reports_of
 from nemotron.sweep.record import Place, Sweep, find_sweep, jobs_of
 
 LATEST = ""
@@ -95,17 +95,24 @@ def _row(place: Place, record: Record | None, states: Mapping[str, JobState]) ->
 
 
 def _cells(sweep: Sweep, records: Mapping[str, Record], states: Mapping[str, JobState]) -> list[tuple[str, ...]]:
+    running = [record for record in records.values() if states[record.id].phase is Phase.RUNNING]
+    reports = reports_of(running, os.environ)
     return [
-        (place.point, _in_words(records.get(place.point), states), _id(records.get(place.point)), place.output_dir)
+        (
+            place.point,
+            _in_words(records.get(place.point), states, reports),
+            _id(records.get(place.point)),
+            place.output_dir,
+        )
         for place in sweep.places
     ]
 
 
-def _in_words(record: Record | None, states: Mapping[str, JobState]) -> str:
+def _in_words(record: Record | None, states: Mapping[str, JobState], reports: Mapping[str, Report]) -> str:
     if record is None:
         return NOT_SUBMITTED
     state = states[record.id]
-    progress = progress_of(record, os.environ) if state.phase is Phase.RUNNING else {}
+    progress = reports[record.id].progress if record.id in reports else {}
     if not progress:
         return f"{state.phase}, {state.reason}" if state.reason else str(state.phase)
     return f"{state.phase}, {progress['tasks_done']} of {progress['tasks_total']} tasks"
