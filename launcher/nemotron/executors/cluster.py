@@ -27,7 +27,6 @@ from nemotron.supervise import STOPPING
 from nemotron.transport.base import Session, TransportError
 from nemotron.transport.reach import session_for
 from nemotron.transport.several import read_several
-from nemotron.transport.several import read_several
 
 BACKEND = "slurm"
 DEFAULT_JOB_DIR = "/HOME/.nemotron/jobs"
