@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 from nemo_evaluator.config.model import ApiService, Benchmark, CustomSolver, EvalConfig, effective_generation
 from nemo_evaluator.engine.claim import refuse_claimed
-from nemo_evaluator.engine.journal import Existing, check_folder
+from nemo_evaluator.engine.journal import Existing, check_folder, safe_name
 from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.run import Evaluation, Settings
 from nemo_evaluator.environments import EvalEnvironment
@@ -113,7 +112,7 @@ def folder_names(names: list[str]) -> list[str]:
     taken: set[str] = set()
 
     def free(name: str) -> str:
-        safe = re.sub(r"[^a-zA-Z0-9_.-]", "_", name)
+        safe = safe_name(name)
         number = 1
         while (folder := safe if number == 1 else f"{safe}_{number}") in taken:
             number += 1

@@ -168,10 +168,15 @@ def _refuse_results(folder: Path) -> None:
         )
 
 
+def safe_name(name: str) -> str:
+    """Of a benchmark, as part of a file name."""
+    return re.sub(r"[^a-zA-Z0-9_.-]", "_", name)
+
+
 def _begin(folder: Path, fingerprint: Fingerprint) -> str:
     """Write the first line, whole or not at all."""
     now = datetime.now(UTC)
-    run_id = f"eval-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}-{folder.name}"
+    run_id = f"eval-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}-{safe_name(fingerprint.environment)}"
     meta = {
         "_type": "meta",
         "schema_version": SCHEMA_VERSION,

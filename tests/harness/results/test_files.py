@@ -1,6 +1,7 @@
 """Files of a run: what the schemas promise, and what readers can rely on."""
 
 import json
+import re
 from importlib.resources import files
 
 import pytest
@@ -153,3 +154,15 @@ async def test_metadata_of_any_kind_is_written(tmp_path):
     bundle = await run_evaluation(Odd(2), Calculator(), output_dir=tmp_path / "run")
     write_all(bundle, tmp_path / "run")
     assert bundle["results"][1]["metadata"]["big"] == str(10**40)
+
+
+@pytest.mark.parametrize("folder", [None, "some/where"])
+async def test_a_bundle_is_named_after_its_benchmark(tmp_path, folder):
+    """Whatever the folder is called, also one that is there for the run only."""
+
+    class Named(Doubles):
+        name = "skills:doubles/even"
+
+    bundle = await run_evaluation(Named(1), Calculator(), output_dir=folder and tmp_path / folder)
+    path = write_all(bundle, tmp_path / "written")
+    assert re.fullmatch(r"eval-\d{8}T\d{6}Z-[0-9a-f]{4}-skills_doubles_even\.json", path.name)
