@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 Work = Coroutine[Any, Any, None]
 
 GRACE_SECONDS = 5.0
+SEEDED_AHEAD = 64
+"""Problems, at most: the first request need not wait for hundreds of seeds."""
 WAITING_BYTES = 16 << 20
 """Answers kept in memory for the verifiers; what comes on top waits on disk."""
 
@@ -86,7 +88,7 @@ class Pipeline:
         self.progress, self.limits = progress, limits
         self.sample_timeout, self.judge_client = sample_timeout, judge_client
         self._to_ask: Iterator[Attempt] = ledger.to_ask()
-        self._seeded: Stock[Seeded] = Stock(limits.solve)
+        self._seeded: Stock[Seeded] = Stock(min(limits.solve, SEEDED_AHEAD))
         self._answered: asyncio.Queue[Answered] = asyncio.Queue()
         self._to_judge: asyncio.Queue[tuple[Attempt, VerifyResult, float]] = asyncio.Queue(maxsize=limits.judge)
         self._waiting_bytes = 0
