@@ -97,7 +97,7 @@ class ClusterExecutor(ABC):
         name = path.rpartition("/")[2]
         started = contained(job, self.profile, name, path, image=image, owner=(found.uid, found.gid))
         values = values_of(job.secrets, self.environ)
-        return job_folder(job, self.profile, path, self._text(job, path), started, values, found.now)
+        return job_folder(job, self.profile, path, self._text(job, path), started, values, found)
 
     def _squashed(self, session: Session, job: Job, image: Reference | Path | None) -> Reference | Path | None:
         """The file of an image, where the profile has a folder for them."""
@@ -110,7 +110,7 @@ class ClusterExecutor(ABC):
     def _accepted(self, session: Session, folder: JobFolder) -> Accepted:
         """Of a job that was refused, nothing is left; where nobody knows, its folder stays."""
         try:
-            folder.write(session)
+            _written(session, folder)
             return self.enqueue(session, folder, KEY if folder.key else "NONE")
         except TransportError:
             raise
@@ -174,6 +174,17 @@ def exit_code_of(state: JobState) -> int:
     if state.exit_code is not None:
         return state.exit_code
     return {Phase.COMPLETED: 0, Phase.STOPPED: STOPPED}.get(state.phase, 1)
+
+
+def _written(session: Session, folder: JobFolder) -> None:
+    """Over a second connection if the first breaks: Slurm knows nothing of the job yet."""
+    try:
+        folder.write(session)
+    except TransportError:
+        try:
+            folder.write(session)
+        except TransportError as error:
+            raise TransportError(f"{error} Nothing was submitted: try again.") from None
 
 
 def batch_command(python: str, folder: str) -> list[str]:

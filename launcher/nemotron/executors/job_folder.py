@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nemotron.errors import SubmitError
+from nemotron.executors.cluster_survey import Survey
 from nemotron.executors.sealed import new_key, seal
 from nemotron.executors.shipped import batch_step, source
 from nemotron.images.reference import Reference, parse_image
@@ -29,6 +30,8 @@ UNPACK = 'umask 077 && mkdir -p "$1" && exec tar -xf - -C "$1"'
 class JobFolder:
     path: str
     """Ends in the job's name, which no other one has."""
+    user: str
+    """Whose job it is, there."""
     files: Mapping[str, bytes]
     sealed: bytes
     """Empty where there are no secrets."""
@@ -95,9 +98,9 @@ def contained(
 
 
 def job_folder(
-    job: Job, profile: SlurmProfile, path: str, script: str, started: Commands, values: Mapping[str, str], now: float
+    job: Job, profile: SlurmProfile, path: str, script: str, started: Commands, values: Mapping[str, str], found: Survey
 ) -> JobFolder:
-    """`values` are those of its secrets, `now` is the cluster's time."""
+    """`values` are those of its secrets."""
     step = {
         "prepare": started.prepare,
         "run": started.run,
@@ -119,7 +122,7 @@ def job_folder(
         ENTRY: RUNS_ITS_ARGUMENTS,
     }
     sealed = seal(dict(values), key) if values else b""
-    return JobFolder(path, files, sealed, key if values else "", now)
+    return JobFolder(path, found.user, files, sealed, key if values else "", found.now)
 
 
 def _json(content: Mapping[str, object]) -> bytes:

@@ -1,10 +1,14 @@
 """Slurm through `sbatch` on a login node: one connection, and a job is never submitted twice."""
 
+import time
+from collections.abc import Sequence
+
 from nemotron.errors import LauncherError, SubmitError
 from nemotron.executors.cluster import Accepted, ClusterExecutor, batch_command
 from nemotron.executors.job_folder import JobFolder
 from nemotron.executors.slurm_step import KEY
 from nemotron.slurm.answers import ask, submitted
+from nemotron.slurm.rows import SQUEUE_FORMAT, queued
 from nemotron.transport.base import Session, TransportError
 
 WITH_KEY = f'read -r {KEY} && export {KEY} && exec "$@"'
@@ -13,6 +17,8 @@ WITH_KEY = f'read -r {KEY} && export {KEY} && exec "$@"'
 
 class SshExecutor(ClusterExecutor):
     tunnel = "ssh"
+    pauses: Sequence[float] = (0.0, 2.0, 5.0)
+    """Seconds before each look for a job that may have been submitted."""
 
     def command(self, folder: str) -> list[str]:
         return batch_command(self.profile.python, folder)
@@ -28,20 +34,26 @@ class SshExecutor(ClusterExecutor):
             with_key = ["sh", "-c", WITH_KEY, "sh", *sbatch]
             return Accepted(*submitted(ask(session, with_key, stdin=folder.key.encode() + b"\n")))
         except TransportError as error:
-            return _found_again(self.session(), folder, error)
+            return self._found_again(folder, error)
 
-
-def _found_again(session: Session, folder: JobFolder, error: TransportError) -> Accepted:
-    """The answer was lost: Slurm is asked whether it has a job of that name, which no other job has."""
-    lost = f"{error} Whether Slurm took the job is not known"
-    look = f"`squeue --me --name={folder.name}` on the login node tells"
-    try:
-        answer = ask(session, ["squeue", "--me", "--noheader", f"--name={folder.name}", "--format=%A"])
-    except LauncherError:
-        raise TransportError(f"{lost}: {look}.") from None
-    found = answer.stdout.split()
-    if answer.code or len(found) > 1:
-        raise TransportError(f"{lost}: {look}.")
-    if not found:
+    def _found_again(self, folder: JobFolder, error: TransportError) -> Accepted:
+        """The answer was lost: Slurm is asked for a job of that name, which no other has. sbatch may still be at it
+        when the connection is back, so nothing is believed at the first look."""
+        try:
+            for pause in self.pauses:
+                time.sleep(pause)
+                if (accepted := _job_of(self.session(), folder)) is not None:
+                    return accepted
+        except LauncherError:
+            raise TransportError(
+                f"{error} Whether Slurm took the job is not known: `squeue --name={folder.name}` there tells."
+            ) from None
         raise SubmitError(f"{error} Slurm did not get the job: submit it again.")
-    return Accepted(found[0])
+
+
+def _job_of(session: Session, folder: JobFolder) -> Accepted | None:
+    options = ["--noheader", "--states=all", f"--user={folder.user}", f"--name={folder.name}"]
+    answer = ask(session, ["squeue", *options, f"--Format={SQUEUE_FORMAT}"])
+    if answer.code:
+        raise SubmitError(answer.said)
+    return next((Accepted(row.job_id) for row in queued(answer.stdout) if row.name == folder.name), None)
