@@ -5,6 +5,7 @@ import os
 import pytest
 
 from nemotron.slurm import log
+from nemotron.transport.base import TransportError
 from nemotron.transport.here import Here
 
 
@@ -109,16 +110,51 @@ def test_a_log_larger_than_one_look(path, monkeypatch):
     assert shown(path) == lines
 
 
-def test_slurm_is_asked_less_often_than_the_file(path):
-    asked = []
-    story = Story(*[append(path, b"x\n")] * 20)
-    lines = log.lines(
-        Here(os.environ),
-        str(path),
-        True,
-        lambda: asked.append(story.now) or story.is_over,
-        sleep=story.sleep,
-        clock=story.clock,
-    )
-    assert len(list(lines)) == 20
-    assert asked == [0, 5, 10, 15, 20]
+def asked_at(path, *events):
+    """When Slurm was asked whether the job is over."""
+    asked, story = [], Story(*events)
+
+    def is_over():
+        asked.append(story.now)
+        return story.is_over
+
+    list(log.lines(Here(os.environ), str(path), True, is_over, sleep=story.sleep, clock=story.clock))
+    return asked
+
+
+def test_a_job_that_prints_is_asked_about_less_often_than_its_log_is_read(path):
+    assert asked_at(path, *[append(path, b"x\n")] * 20) == [0, 5, 10, 15, 20]
+
+
+def test_a_job_that_waits_is_asked_about_less_and_less_often(path):
+    assert asked_at(path, *[lambda: None] * 110) == [0, 5, 13, 25, 42, 68, 98, 128]
+
+
+class Unreachable(Here):
+    """For so many looks."""
+
+    def __init__(self, looks):
+        super().__init__(os.environ)
+        self.looks = looks
+
+    def read(self, path, offset=0, size=None):
+        self.looks -= 1
+        if self.looks >= 0:
+            raise TransportError("The connection broke.")
+        return super().read(path, offset, size)
+
+
+def test_a_connection_that_comes_back_loses_no_line(path):
+    path.write_bytes(b"one\n")
+    story = Story(*[lambda: None] * 4, append(path, b"two\n"))
+    lines = log.lines(Unreachable(4), str(path), True, lambda: story.is_over, sleep=story.sleep, clock=story.clock)
+    assert list(lines) == ["one", "two"]
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_one_that_does_not_come_back_is_an_error_in_the_end(path, follow):
+    story = Story()
+    lines = log.lines(Unreachable(1000), str(path), follow, lambda: False, sleep=story.sleep, clock=story.clock)
+    with pytest.raises(TransportError):
+        list(lines)
+    assert story.now < 1000
