@@ -21,7 +21,7 @@ NEEDS = (4, 5)
 MEMORY_MB = 64
 """Of mksquashfs, which takes a quarter of the machine otherwise."""
 OPTIONS = ("-comp", "lzo", "-Xalgorithm", "lzo1x_1", "-noD", "-all-root")
-"""What enroot gives, but the quickest of lzo: its own choice takes twenty times as long and saves six percent."""
+"""What enroot gives, but the quickest of lzo: its own choice takes twenty times as long and saves a few percent."""
 PIPE_BYTES = 1 << 20
 
 
