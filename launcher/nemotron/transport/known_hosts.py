@@ -5,6 +5,7 @@ import binascii
 import fnmatch
 import hashlib
 import hmac
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,14 @@ from pathlib import Path
 import paramiko
 
 from nemotron.transport.base import TransportError
+from nemotron.transport.host_certificates import is_vouched_for
 from nemotron.transport.ssh_config import SSH_PORT, Hop
 
 SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 """Key type -> what is negotiated for it, where that is not its own name."""
+CERTIFIED = "-cert-v01@openssh.com"
+"""Ends the name of a key type that comes with a certificate."""
+AUTHORITY, REVOKED = "@cert-authority", "@revoked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class KnownKey:
     type: str
     blob: bytes
     marker: str = ""
-    """`@revoked`, `@cert-authority`, or nothing."""
+    """What else than a host's key it is."""
 
     def is_of(self, name: str) -> bool:
         if self.hosts.startswith("|1|"):
@@ -45,19 +50,25 @@ def known_keys(hop: Hop) -> list[KnownKey]:
     return []
 
 
-def preferred_types(known: Sequence[KnownKey], offered: Sequence[str]) -> list[str]:
+def preferred_types(known: Sequence[KnownKey], offered: Sequence[str]) -> tuple[str, ...]:
     """The server picks the first type it has: one that can be checked should come before all others."""
+    certified = [f"{name}{CERTIFIED}" for name in offered]
     types = [name for key in known if not key.marker for name in SIGNATURES.get(key.type, (key.type,))]
-    first = [name for name in dict.fromkeys(types) if name in offered]
-    return first + [name for name in offered if name not in first]
+    if any(key.marker == AUTHORITY for key in known):
+        types = [*certified, *types]
+    first = [name for name in dict.fromkeys(types) if name in (*offered, *certified)]
+    return (*first, *(name for name in (*offered, *certified) if name not in first))
 
 
 def check(hop: Hop, known: Sequence[KnownKey], key: paramiko.PKey) -> None:
     blob, shown = key.asbytes(), f"{key.get_name()} {fingerprint(key.asbytes())}"
-    if any(entry.blob == blob and entry.marker == "@revoked" for entry in known):
+    if any(entry.blob == blob and entry.marker == REVOKED for entry in known):
         raise TransportError(f"{hop} shows a host key that is revoked in {_files(hop)}: {shown}. Ask who runs it.")
     trusted = [entry for entry in known if not entry.marker]
+    authorities = {entry.blob for entry in known if entry.marker == AUTHORITY}
     if any(entry.blob == blob for entry in trusted):
+        return
+    if is_vouched_for(key, authorities, [(hop.key_name or hop.host).lower()], time.time()):
         return
     name = _names(hop)[0]
     if trusted:
@@ -66,9 +77,10 @@ def check(hop: Hop, known: Sequence[KnownKey], key: paramiko.PKey) -> None:
             f"{hop} shows another host key than the known one: {shown}, and known is {kept}. Somebody may be in the "
             f"middle. If its administrators changed it: `ssh-keygen -R '{name}'`, then add the new one."
         )
+    unsigned = ", nor signed by an authority there," if authorities else ""
     raise TransportError(
-        f"{hop} is unknown: its host key {shown} is not in {_files(hop)}. Compare it with what its administrators "
-        f"publish, then add it: `{_add_command(hop, key.get_name())}`, or log in with `ssh {hop}` once."
+        f"{hop} is unknown: its host key {shown} is not in {_files(hop)}{unsigned}. Compare it with what its "
+        f"administrators publish, then add it: `{_add_command(hop, key.get_name())}`, or log in with `ssh {hop}` once."
     )
 
 

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import paramiko
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization.ssh import SSHCertificate, load_ssh_public_identity
 from paramiko.agent import AgentSSH
 
 from nemotron.transport.base import TransportError
 from nemotron.transport.known_hosts import fingerprint
 from nemotron.transport.ssh_config import DEFAULT_IDENTITIES, Hop
+
+TOUCHED = "sk-"
+"""Begins the name of keys in a device that wants to be touched for each login."""
 
 
 def log_in(transport: paramiko.Transport, hop: Hop) -> None:
@@ -109,28 +114,25 @@ class _Agent(AgentSSH):
 
 def _keys(hop: Hop, held: tuple[paramiko.AgentKey, ...], unusable: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
     """Those the configuration names first, by the agent where it holds them; then the agent's others."""
-    used = set()
-    by_blob = {key.asbytes(): key for key in held}
+    by_blob = {key.asbytes(): key for key in held if not key.get_name().startswith(TOUCHED)}
     for path in hop.identities:
-        public = _public_part(path)
-        if public is not None and public in by_blob:
-            used.add(public)
-            yield str(path), by_blob[public]
-        elif isinstance(key := _load(path, hop), paramiko.PKey):
-            used.add(key.asbytes())
+        key = by_blob.pop(_public_part(path), None) or _load(path, hop)
+        if isinstance(key, paramiko.PKey):
+            by_blob.pop(key.asbytes(), None)
             yield str(path), key
         elif key is not None:
             unusable.append(key)
     if not hop.only_identities:
-        yield from ((f"{key.comment or 'a key'} of the agent", key) for key in held if key.asbytes() not in used)
+        yield from ((f"{key.comment or 'a key'} of the agent", key) for key in by_blob.values())
 
 
-def _public_part(path: Path) -> bytes | None:
+def _public_part(path: Path) -> bytes:
+    """Nothing where it is not beside the key."""
     public = path if path.suffix == ".pub" else path.with_name(path.name + ".pub")
     try:
         return paramiko.pkey.PublicBlob.from_file(str(public)).key_blob
     except (OSError, ValueError):
-        return None
+        return b""
 
 
 def _load(path: Path, hop: Hop) -> paramiko.PKey | str | None:
@@ -144,6 +146,17 @@ def _load(path: Path, hop: Hop) -> paramiko.PKey | str | None:
     except (OSError, ValueError, UnsupportedAlgorithm, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
         return f"{path} (unusable: {error})"
     for certificate in hop.certificates:
-        if certificate.is_file():
+        if _is_for(certificate, key):
             key.load_certificate(str(certificate))
     return key
+
+
+def _is_for(certificate: Path, key: paramiko.PKey) -> bool:
+    try:
+        found = load_ssh_public_identity(certificate.read_bytes())
+    except (OSError, ValueError, UnsupportedAlgorithm):
+        return False
+    if not isinstance(found, SSHCertificate):
+        return False
+    public = found.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return public.split()[1].decode() == key.get_base64()

@@ -40,6 +40,13 @@ class Wire(paramiko.Transport):
         MSG_CHANNEL_REQUEST: _hear_signal,
     }
 
+    host_key_types: tuple[str, ...] = ()
+    """In the order in which they are asked for."""
+
+    @property
+    def preferred_keys(self) -> tuple[str, ...]:
+        return self.host_key_types
+
     def close(self) -> None:
         """Also where its thread never ran, or has ended by itself."""
         super().close()
@@ -55,15 +62,16 @@ def open_wire(hop: Hop, stream: "socket.socket | paramiko.Channel") -> Wire:
     try:
         wire.banner_timeout = wire.handshake_timeout = wire.auth_timeout = hop.connect_timeout
         known = known_keys(hop)
-        options = wire.get_security_options()
-        options.key_types = preferred_types(known, options.key_types)
+        wire.host_key_types = preferred_types(known, wire.get_security_options().key_types)
         wire.start_client(timeout=2 * hop.connect_timeout)
         check(hop, known, wire.get_remote_server_key())
         log_in(wire, hop)
         wire.set_keepalive(hop.keepalive)
     except BROKEN as error:
         wire.close()
-        raise TransportError(f"{hop} does not speak SSH with us: {error or 'it closed the connection'}.") from error
+        raise TransportError(
+            f"No SSH connection with {hop}: {error or 'it closed the connection'}. `ssh -v {hop}` tells more."
+        ) from error
     except BaseException:
         wire.close()
         raise

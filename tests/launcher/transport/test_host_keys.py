@@ -110,12 +110,13 @@ class TestSeveralKeys:
     def test_the_known_ones_come_first_in_the_order_of_the_file(self):
         entries = list(parse_known_hosts("h ssh-rsa AAAA\nh ssh-ed25519 AAAA\n"))
         offered = ["ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256"]
-        assert preferred_types(entries, offered) == [
-            "rsa-sha2-512",
-            "rsa-sha2-256",
-            "ssh-ed25519",
-            "ecdsa-sha2-nistp256",
-        ]
+        in_order = ["rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519", "ecdsa-sha2-nistp256"]
+        assert list(preferred_types(entries, offered))[:4] == in_order
+
+    def test_certified_ones_come_first_where_an_authority_is_known(self):
+        entries = list(parse_known_hosts("@cert-authority h ssh-rsa AAAA\nh ssh-rsa AAAA\n"))
+        certified = "ssh-ed25519-cert-v01@openssh.com"
+        assert preferred_types(entries, ["ssh-ed25519", "rsa-sha2-512"])[0] == certified
 
 
 class TestNames:

@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import paramiko
 import pytest
+from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER
 
 from nemotron.transport.base import TransportError
 from tests.fakes.ssh_server import new_key
@@ -30,17 +33,44 @@ def refusal(world, **said) -> str:
 def agent(*files: Path):
     """A real agent with these keys; its socket's path has to be short."""
     with tempfile.TemporaryDirectory(prefix="nel-") as folder:
-        socket = f"{folder}/agent"
-        process = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.PIPE)
+        path = f"{folder}/agent"
+        process = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE)
         try:
             process.stdout.readline()  # it listens now
-            environ = os.environ | {"SSH_AUTH_SOCK": socket, "SSH_ASKPASS_REQUIRE": "never"}
+            environ = os.environ | {"SSH_AUTH_SOCK": path, "SSH_ASKPASS_REQUIRE": "never"}
             for file in files:
                 subprocess.run(["ssh-add", "-q", file], env=environ, check=True, stdin=subprocess.DEVNULL)
-            yield socket
+            yield path
         finally:
             process.terminate()
             process.communicate()
+
+
+@contextmanager
+def agent_with(key_type: str):
+    """Holds one key of that type, and signs nothing."""
+    key = paramiko.Message()
+    key.add_string(key_type)
+    answer = paramiko.Message()
+    answer.add_byte(bytes([SSH2_AGENT_IDENTITIES_ANSWER]))
+    answer.add_int(1)
+    answer.add_string(key.asbytes())
+    answer.add_string("a device")
+
+    def serve() -> None:
+        connected, _ = listener.accept()
+        with connected:
+            connected.recv(100)
+            connected.sendall(len(answer.asbytes()).to_bytes(4, "big") + answer.asbytes())
+            connected.recv(100)
+
+    with tempfile.TemporaryDirectory(prefix="nel-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/agent")
+        listener.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"{folder}/agent"
+        thread.join()
 
 
 class TestKeys:
@@ -65,8 +95,8 @@ class TestKeys:
     def test_those_of_the_agent_are_tried(self, world):
         key = world.new_identity(world.home / "elsewhere")
         world.server("login", accepted=[key])
-        with agent(world.home / "elsewhere") as socket:
-            world.environ["SSH_AUTH_SOCK"] = socket
+        with agent(world.home / "elsewhere") as path:
+            world.environ["SSH_AUTH_SOCK"] = path
             assert works(world)
             world.close()
 
@@ -74,8 +104,8 @@ class TestKeys:
     def test_only_the_named_ones_where_that_is_asked_for(self, world):
         key = world.new_identity(world.home / "elsewhere")
         server = world.server("login", "IdentitiesOnly yes", accepted=[key])
-        with agent(world.home / "elsewhere") as socket:
-            world.environ["SSH_AUTH_SOCK"] = socket
+        with agent(world.home / "elsewhere") as path:
+            world.environ["SSH_AUTH_SOCK"] = path
             refusal(world)
         assert server.offered == [world.key.fingerprint]
 
@@ -88,11 +118,18 @@ class TestKeys:
         subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "secret", "-f", identity], check=True)
         identity.with_suffix(".pub").write_text(f"{key.get_name()} {key.get_base64()}\n")
         server = world.server("login", f"IdentityFile {identity}", "IdentitiesOnly yes", accepted=[key])
-        with agent(clear) as socket:
-            world.environ["SSH_AUTH_SOCK"] = socket
+        with agent(clear) as path:
+            world.environ["SSH_AUTH_SOCK"] = path
             assert works(world)
             world.close()
         assert server.offered == [key.fingerprint]
+
+    def test_a_key_that_wants_to_be_touched_is_not_asked_for(self, world):
+        server = world.server("login", accepted=[])
+        with agent_with("sk-ssh-ed25519@openssh.com") as path:
+            world.environ["SSH_AUTH_SOCK"] = path
+            refusal(world)
+        assert server.offered == [world.key.fingerprint]
 
     def test_an_agent_that_is_gone_is_no_agent(self, world):
         world.server("login")

@@ -109,7 +109,7 @@ class TestSilence:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             world.configure("Host login", "HostName 127.0.0.1", "User me", f"Port {listener.getsockname()[1]}")
             world.configure("  ConnectTimeout 1")
-            with pytest.raises(TransportError, match="me@login does not speak SSH with us"):
+            with pytest.raises(TransportError, match="No SSH connection with me@login"):
                 world.session().run(["true"])
 
     def test_one_that_speaks_something_else_is_told(self, world):
@@ -123,7 +123,7 @@ class TestSilence:
 
             thread = threading.Thread(target=answer)
             thread.start()
-            with pytest.raises(TransportError, match="me@login does not speak SSH with us"):
+            with pytest.raises(TransportError, match="No SSH connection with me@login"):
                 world.session().run(["true"])
             thread.join()
 
