@@ -41,6 +41,11 @@ FLAGS = {
     "--wait",
     "--overlap",
     "--hold",
+    "--unbuffered",
+    "--container-writable",
+    "--no-container-mount-home",
+    "--no-container-remap-root",
+    "--no-container-entrypoint",
 }
 
 
