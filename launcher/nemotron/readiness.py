@@ -22,9 +22,15 @@ SIDE_BY_SIDE = 8
 """Endpoints of a sweep that are asked at a time; one that is down takes its time to be found so."""
 
 
+class Refused(UsageError):
+    """What was found would fail the job."""
+
+
 def made_ready(compiled: CompiledJob, warn: Warn) -> CompiledJob:
     """Raises UsageError, a line a finding, for what would fail in the job."""
     (ready,) = all_made_ready([compiled], warn)
+    if isinstance(ready, Refused):
+        raise UsageError(f"{ready}\nNothing was submitted; preflight=false submits all the same.")
     if isinstance(ready, LauncherError):
         raise ready
     return ready
@@ -124,8 +130,6 @@ def _look_ahead(compiled: CompiledJob) -> list[Finding]:
     return preflight(compiled.job.plan, compiled.environ, is_remote=compiled.profile.is_remote)
 
 
-def _refused(findings: Sequence[Finding]) -> UsageError | None:
+def _refused(findings: Sequence[Finding]) -> Refused | None:
     stops = [str(finding) for finding in findings if finding.severity == "stop"]
-    if not stops:
-        return None
-    return UsageError("\n".join([*stops, "Nothing was submitted; preflight=false submits all the same."]))
+    return Refused("\n".join(stops)) if stops else None

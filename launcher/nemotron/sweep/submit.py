@@ -95,4 +95,4 @@ def _submitted(job: SweptJob, ready: CompiledJob | LauncherError, profile_name: 
 
 
 def _outcome(job: SweptJob, fate: Fate, detail: str) -> Outcome:
-    return Outcome(job.point, job.output_dir, fate, None, detail)
+    return Outcome(job.point, job.output_dir, fate, None, " ".join(detail.split()))
