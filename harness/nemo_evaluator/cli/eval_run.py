@@ -18,6 +18,7 @@ from nemo_evaluator.cli import loop
 from nemo_evaluator.cli.background import start_in_background
 from nemo_evaluator.cli.board import Board, Tally
 from nemo_evaluator.cli.dry_run import plan_lines
+from nemo_evaluator.cli.lasting import let_output_last
 from nemo_evaluator.cli.options import endpoint
 from nemo_evaluator.cli.runs import RunRecord, new_record
 from nemo_evaluator.cli.signals import StopOnSignal
@@ -91,6 +92,7 @@ async def _show_plan(loaded: Loaded, output_dir: Path) -> None:
 
 async def _run(loaded: Loaded, record: RunRecord, existing: Existing, as_json: bool) -> int:
     """The exit code: 0 all completed, 1 one failed, 128 + signal when stopped."""
+    let_output_last()
     stop = StopOnSignal()
     entries = await suite.prepare(loaded.config, record.folder)
     suite.check(entries, existing)

@@ -1,6 +1,8 @@
-"""Ctrl-C and SIGTERM, on a real process."""
+"""Ctrl-C, SIGTERM, a terminal or a reader that goes away: on a real process."""
 
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -34,7 +36,7 @@ def stuck(nel, server):
         running.communicate()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_a_partial_bundle_that_resumes(nel, quick, server, number, code):
     """7.4 item 58: Ctrl-C used to exit with 0 and no bundle."""
     server.control(behaviours=[{"delay": 0.3}])
@@ -71,3 +73,31 @@ def test_a_second_sigterm_is_an_echo_and_a_later_one_stops_at_once(stuck):
     stuck.send_signal(signal.SIGTERM)
     _, err = stuck.communicate(timeout=180)
     assert stuck.returncode == -signal.SIGTERM and err.count("Stopping") == 1
+
+
+def test_nohup_is_respected(nel, quick, server):
+    server.control(behaviours=[{"delay": 0.2}])
+    command = [sys.executable, "-m", "nemo_evaluator.cli.main", "eval", "run", *quick]
+    running = subprocess.Popen(
+        ["nohup", *command], cwd=nel.folder, env=nel.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not server.log():
+        time.sleep(0.02)
+    running.send_signal(signal.SIGHUP)
+    running.communicate(timeout=180)
+    assert running.returncode == 0 and nel.bundle()["status"] == "completed"
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_a_reader_that_goes_away_ends_no_run(nel, quick, server, as_json):
+    """`nel eval run ... 2>&1 | head -1`: it used to die at its next progress line, without a bundle."""
+    server.control(behaviours=[{"delay": 0.2}])
+    flags = ["-O", "benchmarks[0].max_concurrent=8", "-O", "output.progress_interval=0.2", *as_json]
+    command = [sys.executable, "-m", "nemo_evaluator.cli.main", "eval", "run", *quick, *flags]
+    running = subprocess.Popen(
+        command, cwd=nel.folder, env=nel.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert b"60 samples" in running.stdout.readline()
+    running.stdout.close()
+    assert running.wait(timeout=180) == 0
+    assert nel.bundle()["status"] == "completed"
