@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -179,6 +180,20 @@ def test_help_loads_nothing_heavy(package, arguments):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.rsplit("LOADED", 1)[1].split())
     assert not loaded & HEAVY
+
+
+def test_compiling_a_job_of_this_machine_loads_no_other_backend():
+    """Every hundred milliseconds here are waited for before every job."""
+    environ = {"EVAL_ENDPOINT_URL": "http://h/v1/completions", "EVAL_MODEL_HANDLE": "m", "EVAL_RESULTS_DIR": "/results"}
+    code = (
+        "import sys\nfrom nemotron.cli.main import main\n"
+        "try: main(['steps', 'run', 'eval/model_eval', '-d'])\n"
+        "finally: print('LOADED', *{m.split('.')[0] for m in sys.modules})"
+    )
+    environ = os.environ | environ | {"EVAL_API_KEY_NAME": "null"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
+    loaded = set(done.stdout.rsplit("LOADED", 1)[1].split())
+    assert not loaded & {"paramiko", "submitit", "docker", "httpx", "numpy"}
 
 
 def test_no_function_is_a_novel():

@@ -1,34 +1,37 @@
-"""The one place that knows all backends."""
+"""The one place that knows all backends. Each is loaded when it is asked for: a job on this machine needs no SSH."""
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
 
 from nemotron.errors import UsageError
 from nemotron.executors.base import Executor
-from nemotron.executors.cluster import ClusterExecutor
-from nemotron.executors.docker import DockerExecutor
-from nemotron.executors.local import LocalExecutor
-from nemotron.executors.slurm import SlurmExecutor
-from nemotron.executors.ssh import SshExecutor
 from nemotron.job import Job
 from nemotron.profiles import DockerProfile, LocalProfile, Profile, SlurmProfile
+
+if TYPE_CHECKING:
+    from nemotron.executors.cluster import ClusterExecutor
 
 
 def executor_for(profile: Profile, environ: Mapping[str, str]) -> Executor:
     match profile:
         case LocalProfile():
-            return LocalExecutor(profile, environ)
+            module, name = "local", "LocalExecutor"
         case DockerProfile():
-            return DockerExecutor(profile, environ)
+            module, name = "docker", "DockerExecutor"
         case SlurmProfile():
-            return SlurmExecutor(profile, environ) if profile.is_here else SshExecutor(profile, environ)
+            module, name = ("slurm", "SlurmExecutor") if profile.is_here else ("ssh", "SshExecutor")
         case _:
             raise UsageError(
                 f"This version does not submit to {profile.executor} yet: `-d` shows the job that it would be, "
                 "local, docker and slurm profiles run it."
             )
+    backend = getattr(importlib.import_module(f"nemotron.executors.{module}"), name)
+    return cast(Callable[[Profile, Mapping[str, str]], Executor], backend)(profile, environ)
 
 
 def shown(profile: Profile, job: Job, environ: Mapping[str, str]) -> Mapping[str, list[str]]:
     """What a backend would be given, where that can be read."""
-    executor = executor_for(profile, environ) if isinstance(profile, SlurmProfile) else None
-    return executor.shown(job) if isinstance(executor, ClusterExecutor) else {}
+    if not isinstance(profile, SlurmProfile):
+        return {}
+    return cast("ClusterExecutor", executor_for(profile, environ)).shown(job)
