@@ -65,7 +65,8 @@ folder_argument = click.argument("output_path")
 @click.option(
     "--method",
     type=click.Choice(["enroot", "native"]),
-    help="enroot imports on HOST; native builds on this machine and uploads. Default: enroot on a HOST that has it.",
+    help="enroot imports on HOST; native builds on this machine, and uploads. Default: native for "
+    "`local`, enroot for a HOST that has it.",
 )
 @click.option(
     "--mode",

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from nemotron.errors import UsageError
-from nemotron.images.makers import Enroot, Maker, Method, Mode, Native, Wanted
+from nemotron.images.makers import Enroot, Made, Maker, Method, Mode, Native, Wanted
+from nemotron.images.manifests import RegistryUnreachable
 from nemotron.images.reference import Reference
 from nemotron.images.registry import Registry, RegistrySettings
 from nemotron.images.shelf.names import image_file, index_link, readable_link
 from nemotron.images.shelf.record import Record
 from nemotron.images.shelf.shelf import Shelf
 from nemotron.images.shelf.shell import ShelfFailed
-from nemotron.images.sqsh.squashfs import SUPERBLOCK, bytes_used
+from nemotron.images.sqsh.squashfs import SUPERBLOCK, bytes_used, has_mksquashfs
 from nemotron.transport.base import Session
 
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "arm64": "linux/arm64"}
@@ -24,7 +25,7 @@ Say = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class How:
     method: Method | None = None
-    """None: enroot on another machine that has it, else native."""
+    """None: native on this machine, enroot on another one; the other way where that cannot be."""
     mode: Mode = "login"
     force: bool = False
     """Make it anew though it is there."""
@@ -77,7 +78,14 @@ def _from_registry(
     how: How,
     say: Say,
 ) -> str:
-    digest = registry.resolve(image, platform).digest
+    try:
+        digest = registry.resolve(image, platform).digest
+    except RegistryUnreachable as error:
+        link = readable_link(image, platform)
+        if how.force or link is None or (name := shelf.find_link(link)) is None:
+            raise
+        say(f"{error} Using {name}, which is what {image} was when somebody looked.")
+        return shelf.path(name)
     manifest = registry.manifest(image.pinned(digest), platform)
     wanted = Wanted(image.pinned(manifest.digest), manifest, platform)
     index_digest = digest if digest != manifest.digest else None
@@ -93,17 +101,14 @@ def _from_registry(
             maker = _maker(shelf, registry, how, environ)
             made = maker.make(wanted, shelf, work, say)
             record = _record(shelf, made, str(image), index_digest, wanted, maker.tool)
-            name = shelf.publish(made, record, links, claim)
+            name = shelf.publish(made.path, record, links, claim)
         else:
             _link(shelf, name, links)
     return shelf.path(name)
 
 
 def _maker(shelf: Shelf, registry: Registry, how: How, environ: Mapping[str, str]) -> Maker:
-    method = how.method
-    if method is None:
-        has_enroot = not shelf.session.is_here and shelf.session.run(["enroot", "version"]).code == 0
-        method = "enroot" if has_enroot else "native"
+    method = how.method or _method(shelf.session, environ)
     if method == "enroot":
         return Enroot(shelf.session, how.mode, environ)
     if how.mode == "srun" and not shelf.session.is_here:
@@ -111,11 +116,18 @@ def _maker(shelf: Shelf, registry: Registry, how: How, environ: Mapping[str, str
     return Native(registry, environ)
 
 
-def _record(shelf: Shelf, made: str, reference: str, index_digest: str | None, wanted: Wanted, tool: str) -> Record:
-    head = shelf.session.read(made, 0, SUPERBLOCK)
-    size, used = shelf.size(made), bytes_used(head)
+def _method(session: Session, environ: Mapping[str, str]) -> Method:
+    """Where the image is wanted rather than here, here rather than not at all."""
+    if session.is_here and has_mksquashfs(environ):
+        return "native"
+    return "enroot" if session.run(["enroot", "version"]).code == 0 else "native"
+
+
+def _record(shelf: Shelf, made: Made, reference: str, index_digest: str | None, wanted: Wanted, tool: str) -> Record:
+    head = shelf.session.read(made.path, 0, SUPERBLOCK)
+    size, used = shelf.size(made.path), bytes_used(head)
     if used is None or used > size:
-        raise ShelfFailed(f"{made} is no whole squashfs: run it again, or try the other --method.")
+        raise ShelfFailed(f"{made.path} is no whole squashfs: run it again, or try the other --method.")
     return Record(
         reference=reference,
         index_digest=index_digest,
@@ -123,7 +135,7 @@ def _record(shelf: Shelf, made: str, reference: str, index_digest: str | None, w
         platform_digest=wanted.manifest.digest,
         layers=tuple(layer.digest for layer in wanted.manifest.layers),
         size=size,
-        sha256=shelf.sha256(made),
+        sha256=made.sha256,
         tool=tool,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )

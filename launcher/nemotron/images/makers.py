@@ -1,5 +1,6 @@
 """The two ways to make a .sqsh where it is wanted: built here and brought there, or imported there by enroot."""
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -10,6 +11,7 @@ from typing import Literal, Protocol
 
 import nemotron
 from nemotron.images.manifests import Manifest
+from nemotron.images.progress import Progress
 from nemotron.images.reference import Reference, spelled
 from nemotron.images.registry import Registry
 from nemotron.images.shelf.shelf import Shelf
@@ -46,13 +48,19 @@ class Wanted:
     platform: str
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    path: str
+    sha256: str
+
+
 class Maker(Protocol):
     @property
     def tool(self) -> str:
         """For the record."""
 
-    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> str:
-        """The path of a whole .sqsh in the folder `work` of the shelf."""
+    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> Made:
+        """A whole .sqsh in the folder `work` of the shelf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,7 @@ class Native:
     def tool(self) -> str:
         return f"nemotron {nemotron.__version__}, mksquashfs {version_of(find_mksquashfs(self.environ))}"
 
-    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> str:
+    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> Made:
         find_mksquashfs(self.environ)
         needed = wanted.manifest.size * UNPACKED
         if shelf.session.is_here:
@@ -74,15 +82,16 @@ class Native:
         with tempfile.TemporaryDirectory(prefix="nemotron-sqsh-", dir=self.environ.get("TMPDIR")) as folder:
             _need_here(Path(folder), wanted.manifest.size + needed)
             built = self._build(wanted, Path(folder), say)
-            say(f"uploading {Path(built).stat().st_size / 1e6:,.0f} MB to {shelf.session.name}")
-            return upload(Path(built), shelf, f"{work}/{MADE}")
+            say(f"uploading {Path(built.path).stat().st_size / 1e6:,.0f} MB to {shelf.session.name}")
+            return upload(built, shelf, f"{work}/{MADE}", say)
 
-    def _build(self, wanted: Wanted, folder: Path, say: Say) -> str:
+    def _build(self, wanted: Wanted, folder: Path, say: Say) -> Made:
         layers = folder / "layers"
         layers.mkdir()
         build(self.registry, wanted.image, wanted.manifest, folder / MADE, layers, self.environ, say)
         shutil.rmtree(layers)
-        return str(folder / MADE)
+        with (folder / MADE).open("rb") as file:
+            return Made(str(folder / MADE), hashlib.file_digest(file, "sha256").hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ class Enroot:
         done = self.session.run(["enroot", "version"])
         return f"enroot {done.stdout.strip() if done.code == 0 else 'of unknown version'}"
 
-    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> str:
+    def make(self, wanted: Wanted, shelf: Shelf, work: str, say: Say) -> Made:
         shelf.need(wanted.manifest.size * (1 + 2 * UNPACKED), str(wanted.image))
         target, url = f"{work}/{MADE}", spelled(wanted.image, "enroot")
         folders = {f"ENROOT_{name}_PATH": f"{work}/{name.lower()}" for name in ("CACHE", "DATA", "TEMP", "RUNTIME")}
@@ -109,7 +118,7 @@ class Enroot:
         done = sh(self.session, 'umask 022 && exec "$@"', *command, timeout=IMPORT_SECONDS)
         if done.code != 0:
             raise ShelfFailed(self._problem(url, done.stderr or done.stdout, done.code))
-        return target
+        return Made(target, shelf.sha256(target))
 
     def _srun(self) -> Sequence[str]:
         if self.mode == "login":
@@ -132,25 +141,29 @@ class Enroot:
         )
 
 
-def upload(source: Path, shelf: Shelf, target: str) -> str:
+def upload(built: Made, shelf: Shelf, target: str, say: Say) -> Made:
     """Piece by piece; after a broken connection it goes on behind what has arrived."""
-    failures = 0
-    with source.open("rb") as file:
+    progress, failures = Progress("uploaded", Path(built.path).stat().st_size, say), 0
+    with Path(built.path).open("rb") as file:
         while True:
             try:
-                _send_rest(file.fileno(), shelf, target)
-                return target
+                _send_rest(file.fileno(), shelf, target, progress)
+                break
             except TransportError:
                 if (failures := failures + 1) == ATTEMPTS:
                     raise
+    if shelf.sha256(target) != built.sha256:
+        raise ShelfFailed(f"{target} on {shelf.session.name} is not what was sent: run it again.")
+    return Made(target, built.sha256)
 
 
-def _send_rest(descriptor: int, shelf: Shelf, target: str) -> None:
+def _send_rest(descriptor: int, shelf: Shelf, target: str, progress: Progress) -> None:
     at = shelf.size(target) if sh(shelf.session, '[ -e "$1" ]', target).code == 0 else 0
     while data := os.pread(descriptor, CHUNK, at):
         done = sh(shelf.session, WRITE_AT, target, str(at), stdin=data, timeout=PIECE_SECONDS)
         must(done, shelf.session, f"writing {target}")
         at += len(data)
+        progress.add(len(data))
 
 
 def _need_here(folder: Path, size: int) -> None:

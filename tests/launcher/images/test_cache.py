@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from nemotron.images.cache import How, cache, ensure
 from nemotron.images.manifests import RegistryUnreachable
 from nemotron.images.reference import Reference
 from nemotron.images.registry import INSECURE_REGISTRIES
+from nemotron.images.shelf.claim import Patience, claimed
 from nemotron.images.shelf.record import parse_record
 from nemotron.images.shelf.shelf import Shelf
 from nemotron.images.shelf.shell import ShelfFailed
@@ -270,6 +272,26 @@ def test_enroot_gets_its_own_spelling_the_digest_and_folders_beside_the_image(de
     assert record and record.tool == "enroot 3.4.1" and len(desk.names()) == 4
 
 
+def test_a_registry_that_is_gone_leaves_what_its_tag_was_and_says_so(desk):
+    path = desk.have()
+    desk.registry.rules.busy_after, desk.registry.rules.retry_after = 0, "3600"
+    assert desk.have() == path
+    assert "Using sha256-" in desk.said[-1] and "too many requests" in desk.said[-1]
+    with pytest.raises(RegistryUnreachable):
+        desk.have(force=True)
+    with pytest.raises(RegistryUnreachable):
+        desk.have(":other")
+
+
+def test_this_machine_builds_itself_and_asks_enroot_where_it_cannot(desk):
+    assert b"nemotron" in desk.have().with_suffix(".json").read_bytes()
+    commands = ("sh", "uname", "env", "cat", "stat", "rm", "mkdir", "find", "date", "readlink", "df", "tail")
+    for command in (*commands, "sha256sum", "chmod", "sync", "mv", "ln", "touch"):
+        (desk.home / "bin" / command).symlink_to(shutil.which(command))
+    desk.environ["PATH"] = str(desk.home / "bin")
+    assert b"enroot 3.4.1" in desk.have(force=True).with_suffix(".json").read_bytes()
+
+
 def test_srun_is_told_what_does_not_travel_by_itself(desk):
     desk.environ |= {"SLURM_ACCOUNT": "my account", "SLURM_PARTITION": "cpu"}
     desk.have(method="enroot", mode="srun")
@@ -342,6 +364,18 @@ def test_what_is_built_here_arrives_there_though_the_connection_drops(desk, logi
     path = ensure(session, harness(desk.registry, ":big"), str(desk.folder), desk.environ)
     assert len(drops) == 2 and content(Path(path), "noise") == noise
     assert sorted(desk.names())[0].endswith(".sqsh") and not [name for name in desk.names() if name.startswith(".")]
+
+
+def test_a_claim_on_another_machine_is_renewed_while_a_command_runs_there(desk, login):
+    session, path = login.session(), desk.home / ".claim"
+    with claimed(session, str(path), print, Patience(heartbeat=0.1)):
+        first = path.stat().st_mtime_ns
+        session.run(["sh", "-c", f'until [ "$(stat -c %Y%y {path})" != "$1" ]; do sleep 0.1; done', "sh", look(path)])
+        assert path.stat().st_mtime_ns > first
+
+
+def look(path: Path) -> str:
+    return subprocess.run(["stat", "-c", "%Y%y", path], capture_output=True, text=True).stdout.strip()
 
 
 class Watched(list):

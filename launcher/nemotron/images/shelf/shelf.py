@@ -48,12 +48,19 @@ class Shelf:
 
     def find(self, digest: str, platform: str) -> str | None:
         """The name of the image of this digest, which may be an index's; None also for one that is not whole."""
-        done = sh(self.session, FIND, self.folder, image_file(digest), index_link(digest, platform))
+        return self._find(image_file(digest), index_link(digest, platform))
+
+    def find_link(self, name: str) -> str | None:
+        """The name of the image that a link leads to."""
+        return self._find(name, name)
+
+    def _find(self, name: str, other: str) -> str | None:
+        done = sh(self.session, FIND, self.folder, name, other)
         if done.code == ABSENT:
             return None
-        name, size = must(done, self.session, f"looking into {self.folder}").split()
-        record = self.record(name)
-        return name if record is None or record.size == int(size) else None
+        found, size = must(done, self.session, f"looking into {self.folder}").split()
+        record = self.record(found)
+        return found if record is None or record.size == int(size) else None
 
     def record(self, image: str) -> Record | None:
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nemotron.images.manifests import Layer, Manifest, RegistryUnreachable, digest_of
+from nemotron.images.progress import Progress
 from nemotron.images.reference import Reference
 from nemotron.images.registry import Registry
 from nemotron.images.sqsh.archive import opened
@@ -34,7 +35,7 @@ def build(
     program = find_mksquashfs(environ)
     config = read_config(registry, image, manifest.config)
     say(f"downloading {len(manifest.layers)} layers, {manifest.size / 1e6:,.0f} MB")
-    tree = _fetch_tree(registry, image, manifest, work)
+    tree = _fetch_tree(registry, image, manifest, work, Progress("downloaded", manifest.size, say))
     extras = _with_extras(tree, config, str(image))
     say(f"writing {target}")
     layers = [path_of(layer, work) for layer in manifest.layers]
@@ -62,7 +63,7 @@ def read_config(registry: Registry, image: Reference, config: Layer) -> ImageCon
     return ImageConfig.of(content)
 
 
-def _fetch_tree(registry: Registry, image: Reference, manifest: Manifest, work: Path) -> Tree:
+def _fetch_tree(registry: Registry, image: Reference, manifest: Manifest, work: Path, progress: Progress) -> Tree:
     """Each layer is read when it is there, while others are still on their way."""
     grown: dict[int, LayerTree] = {}
 
@@ -71,7 +72,7 @@ def _fetch_tree(registry: Registry, image: Reference, manifest: Manifest, work: 
             if same.digest == layer.digest:
                 grown[place] = _layer_tree(place, path)
 
-    download(registry, image, manifest.layers, work, read)
+    download(registry, image, manifest.layers, work, read, progress.add)
     tree = Tree()
     for place in range(len(manifest.layers)):
         merge(tree, grown.pop(place))

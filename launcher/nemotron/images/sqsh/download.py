@@ -31,13 +31,15 @@ def download(
     layers: Sequence[Layer],
     folder: Path,
     use: Callable[[Layer, Path], None] = lambda layer, path: None,
+    arrived: Callable[[int], None] = lambda size: None,
 ) -> None:
-    """`use` gets each layer when it is there and right, in the thread that brought it."""
+    """`use` gets each layer when it is there and right, `arrived` the number of bytes as they come; both in the thread
+    that brought them."""
     stop = threading.Event()
 
     def fetch(layer: Layer) -> None:
         path = path_of(layer, folder)
-        _Download(registry, reference, layer, stop).into(path)
+        _Download(registry, reference, layer, stop, arrived).into(path)
         use(layer, path)
 
     largest_first = sorted({layer.digest: layer for layer in layers}.values(), key=lambda layer: -layer.size)
@@ -62,8 +64,16 @@ def path_of(layer: Layer, folder: Path) -> Path:
 
 
 class _Download:
-    def __init__(self, registry: Registry, reference: Reference, layer: Layer, stop: threading.Event) -> None:
-        self._registry, self._reference, self._layer, self._stop = registry, reference, layer, stop
+    def __init__(
+        self,
+        registry: Registry,
+        reference: Reference,
+        layer: Layer,
+        stop: threading.Event,
+        arrived: Callable[[int], None],
+    ) -> None:
+        self._registry, self._reference, self._layer = registry, reference, layer
+        self._stop, self._arrived = stop, arrived
 
     def into(self, path: Path) -> None:
         """Once more from the start when what came is not what the digest says."""
@@ -100,6 +110,7 @@ class _Download:
                 self._go_on()
                 file.write(chunk)
                 came.update(chunk)
+                self._arrived(len(chunk))
                 if file.tell() > self._layer.size:
                     break
         except RegistryUnreachable as error:

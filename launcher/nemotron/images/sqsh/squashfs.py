@@ -41,6 +41,13 @@ def find_mksquashfs(environ: Mapping[str, str]) -> str:
     return program
 
 
+def has_mksquashfs(environ: Mapping[str, str]) -> bool:
+    try:
+        return bool(find_mksquashfs(environ))
+    except UsageError:
+        return False
+
+
 def version_of(program: str) -> str:
     said = subprocess.run([program, "-version"], capture_output=True, text=True).stdout
     version = re.search(r"version (\S+)", said)
