@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from nemo_evaluator.cli.runs import LOG, LOG_VARIABLE, RECORD, RUN_ID_VARIABLE, RunRecord, store
+from nemo_evaluator.cli.runs import LOG, LOG_VARIABLE, RUN_ID_VARIABLE, RunRecord, is_on_record, store
 
 STARTING_SECONDS = 10.0
 """After this long a run that has neither begun nor failed is left to itself: datasets may be large."""
@@ -31,17 +32,17 @@ def start_in_background(record: RunRecord) -> None:
     assert child.stdin is not None
     child.stdin.write(json.dumps([word for word in sys.argv[1:] if word != "--background"]).encode())
     child.stdin.close()
-    _wait_for_start(child, record.run_id, log)
+    _wait_for_start(child, record, log)
     click.echo(f"Run {record.run_id} goes on in the background, process {child.pid}.")
-    click.echo(f"  nel eval status -r {record.run_id}")
-    click.echo(f"  nel eval logs -f -r {record.run_id}")
-    click.echo(f"  nel eval stop -r {record.run_id}")
+    which = f"-r {record.run_id}" if (store() / record.run_id).exists() else f"-o {shlex.quote(str(record.folder))}"
+    for command in ("status", "logs -f", "stop"):
+        click.echo(f"  nel eval {command} {which}")
 
 
-def _wait_for_start(child: subprocess.Popen[bytes], run_id: str, log: Path) -> None:
+def _wait_for_start(child: subprocess.Popen[bytes], record: RunRecord, log: Path) -> None:
     """Exits with the child's code and last words if it refuses to run."""
     deadline = time.monotonic() + STARTING_SECONDS
-    while time.monotonic() < deadline and not (store() / run_id / RECORD).exists():
+    while time.monotonic() < deadline and not is_on_record(record.run_id, record.folder):
         if child.poll() is not None:
             click.echo(log.read_text(encoding="utf-8", errors="replace").rstrip().rsplit("\n", 1)[-1], err=True)
             sys.exit(child.returncode)

@@ -1,6 +1,7 @@
 """How other commands find a run: nel_run.json in its output folder and in the user's run store."""
 
 import json
+import logging
 import os
 import secrets
 import socket
@@ -10,8 +11,10 @@ from pathlib import Path
 
 from nemo_evaluator.config.model import Output
 from nemo_evaluator.engine.claim import process_start
-from nemo_evaluator.errors import UsageError
+from nemo_evaluator.errors import RunFailed, UsageError
 from nemo_evaluator.results.write import replacing, write_json
+
+log = logging.getLogger(__name__)
 
 RECORD, PID, LOG = "nel_run.json", "nel.pid", "nel_eval.log"
 RUN_ID_VARIABLE, LOG_VARIABLE = "NEL_RUN_ID", "NEL_RUN_LOG"
@@ -50,10 +53,13 @@ class RunRecord:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{self.folder} cannot be made ({error.strerror}): choose another --output-dir.") from None
-        stored = store() / self.run_id
-        stored.mkdir(parents=True, exist_ok=True)
-        for folder in (self.folder, stored):
-            write_json(folder / RECORD, asdict(self))
+        write_json(self.folder / RECORD, asdict(self))
+        try:
+            stored = store() / self.run_id
+            stored.mkdir(parents=True, exist_ok=True)
+            write_json(stored / RECORD, asdict(self))
+        except (OSError, RunFailed):  # no home, as in many containers
+            log.warning("%s cannot be written: look after this run by its folder, -o %s.", store(), self.folder)
         with replacing(self.folder / PID) as file:
             file.write(f"{self.pid}\n".encode())
 
@@ -94,6 +100,14 @@ def find_run(run_id: str | None, output_dir: Path) -> RunRecord:
         hint = f"the latest are {', '.join(known[-3:])}" if known else "give its folder with --output-dir"
         raise UsageError(f"No run {run_id!r} is known: {hint}." if run_id else f"{output_dir} holds no run: {hint}.")
     return RunRecord(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def is_on_record(run_id: str, folder: Path) -> bool:
+    """The run has begun."""
+    try:
+        return bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["run_id"] == run_id)
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def store() -> Path:

@@ -101,3 +101,17 @@ def test_timestamped_runs_have_folders_of_their_own(nel, quick, server):
     server.control(reset_log=True)
     nel("eval", "run", *stamped, "--resume")
     assert server.log() == []
+
+
+def test_a_run_needs_no_home(nel, quick):
+    """As in many containers: then it is found by its folder."""
+    nowhere = {"HOME": "/proc/nowhere"}
+    done = nel("eval", "run", *quick, "--background", **nowhere)
+    folder = nel.folder / "eval_results"
+    assert f"  nel eval status -o {folder}" in done.stdout
+    deadline = time.monotonic() + 180
+    while "completed" not in nel("eval", "status", "-o", str(folder), **nowhere).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    log = nel("eval", "logs", "-o", str(folder), **nowhere).stdout
+    assert f"look after this run by its folder, -o {folder}." in log
