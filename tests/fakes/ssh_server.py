@@ -78,7 +78,10 @@ class SshServer:
     def drop_connections(self) -> None:
         """As a firewall or a restart does: without a word about it."""
         for transport in self._transports:
-            transport.close()
+            with suppress(*GONE):
+                transport.close()
+        for transport in filter(threading.Thread.is_alive, self._transports):
+            transport.join(10)
         self._transports.clear()
 
     def connect(self, address: tuple[str, int]) -> socket.socket:

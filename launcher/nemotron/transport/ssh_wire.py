@@ -49,9 +49,9 @@ class Wire(paramiko.Transport):
 
     def close(self) -> None:
         """Also where its thread never ran, or has ended by itself."""
-        super().close()
-        with suppress(*BROKEN):  # raised by the tunnel that it runs through
-            self.sock.close()
+        for close in (super().close, self.sock.close):
+            with suppress(*BROKEN):  # raised by the tunnel that it runs through
+                close()
         if self.is_alive():
             self.join(MISSED_SIGNS_OF_LIFE)
 
