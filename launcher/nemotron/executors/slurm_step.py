@@ -9,11 +9,12 @@ Standard library only, Python 3.6 and later: it runs on whatever the nodes have.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from nemotron.executors.sealed import Unreadable, unseal
 from nemotron.slurm.folder import CANCELLED, LOG, MARKER, SECRETS, STEP
@@ -221,37 +222,59 @@ def clean_up(command: List[str]) -> None:
 
 
 def conclude(step: Step, stop: Stop, code: int, requeue: Requeue) -> int:
-    if code == OK or not stop.is_requested:
-        return step.end(code, why(step, code))
-    if not stop.time_is_up or step.is_cancelled:
-        # Slurm may start it again: its secrets have to stay, unless a user wanted the end.
-        if step.is_cancelled or not step.may_go_on:
-            step.forget_secrets()
-        step.mark(STOPPED, "told to stop by Slurm: cancelled or preempted")
-        return STOPPED
+    if code == OK:
+        return step.end(OK)
+    if step.is_cancelled and (stop.is_requested or code == STOPPED):
+        return step.end(STOPPED, "cancelled")
+    if stop.time_is_up:
+        return go_on(step, "its time limit was up", requeue)
+    if (stop.is_requested or code == STOPPED) and has_yet_to_be_preempted(step.job_id):
+        return go_on(step, "it was preempted", requeue)
+    if stop.is_requested:
+        return leave_to_slurm(step)
+    return step.end(code, why(step, code))
+
+
+def go_on(step: Step, cause: str, requeue: Requeue) -> int:
+    """As the same job, from what it finished."""
     if not step.may_go_on:
-        return step.end(STOPPED, "its time limit was up, after %d restarts; resume=true goes on" % step.restarts)
-    goes_on = "its time limit was up; it goes on by itself, %d of %d times" % (
-        step.restarts + 1,
-        step.spec["max_requeues"],
-    )
+        return step.end(STOPPED, "%s, after %d restarts; resume=true goes on" % (cause, step.restarts))
+    goes_on = "%s; it goes on by itself, %d of %d times" % (cause, step.restarts + 1, step.spec["max_requeues"])
     step.mark(None, goes_on, is_over=False)
     say(goes_on)
     objection = requeue(step.job_id)
     if objection:
-        return step.end(STOPPED, "its time limit was up, and Slurm does not start it again: %s" % objection)
+        return step.end(STOPPED, "%s, and Slurm does not start it again: %s" % (cause, objection))
     return STOPPED
 
 
+def leave_to_slurm(step: Step) -> int:
+    """Which has ended this life of the job, and may start another: then it needs its secrets."""
+    if not step.may_go_on:
+        step.forget_secrets()
+    step.mark(STOPPED, "told to stop by Slurm: cancelled or preempted")
+    return STOPPED
+
+
+def has_yet_to_be_preempted(job_id: str) -> bool:
+    """In the time of grace that some clusters give, steps are told to stop, but for this one. A job that ends in it is
+    not started again by Slurm."""
+    said = scontrol("show", "job", "-o", job_id)[1]
+    return "JobState=RUNNING" in said and re.search(r"\bPreemptTime=\d", said) is not None
+
+
 def scontrol_requeue(job_id: str) -> str:
+    code, said = scontrol("requeue", job_id)
+    return "" if code == 0 else said or "scontrol ended with %d" % code
+
+
+def scontrol(*words: str) -> Tuple[int, str]:
+    """Exit code, and all that it said on one line."""
     try:
-        done = subprocess.run(
-            ["scontrol", "requeue", job_id], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
-        )
+        done = subprocess.run(["scontrol", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    said = " ".join(done.stdout.decode("utf-8", "replace").split())
-    return "" if done.returncode == 0 else said or "scontrol ended with %d" % done.returncode
+        return 127, str(error)
+    return done.returncode, " ".join(done.stdout.decode("utf-8", "replace").split())
 
 
 def why(step: Step, code: int) -> str:

@@ -22,13 +22,14 @@ def environ_of(node) -> dict[str, str]:
 
 @pytest.fixture
 def scontrol(node, tmp_path):
-    """Records what it is asked, and agrees."""
-    program = tmp_path / "bin/scontrol"
+    """Records what it is asked, and agrees; of the job it says what is in a file."""
+    program, shown = tmp_path / "bin/scontrol", tmp_path / "shown"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
+    shown.write_text("JobId=7 JobState=RUNNING Reason=None PreemptTime=None")
+    program.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {shown}\necho "$@" >> {tmp_path}/asked\n')
     program.chmod(0o755)
     node.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
-    return program, lambda: (tmp_path / "asked").read_text() if (tmp_path / "asked").exists() else ""
+    return program, lambda: (tmp_path / "asked").read_text() if (tmp_path / "asked").exists() else "", shown
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75, 130])
@@ -161,6 +162,25 @@ def test_a_cancelled_or_preempted_job_is_left_to_slurm(node, scontrol):
     step.send_signal(signal.SIGTERM)
     assert step.wait(180) == 75
     assert scontrol[1]() == "" and "cancelled or preempted" in node.marker().reason
+
+
+@pytest.mark.parametrize("tells_the_step", [True, False])
+def test_a_job_that_stops_in_the_time_of_grace_before_a_preemption_goes_on(node, scontrol, tells_the_step):
+    """Slurm starts only those again that it had to end itself."""
+    scontrol[2].write_text("JobId=7 JobState=RUNNING Reason=None PreemptEligibleTime=Unknown PreemptTime=2026-11-30T01")
+    node.job(ENDS_WHEN_TOLD if tells_the_step else "raise SystemExit(75)")
+    step = node.start()
+    if tells_the_step:
+        node.wait_for("up")
+        step.send_signal(signal.SIGTERM)
+    assert step.wait(180) == 75
+    assert scontrol[1]() == "requeue 7\n" and "it was preempted; it goes on" in node.marker().reason
+
+
+def test_a_runner_that_somebody_stopped_ends_the_job(node, scontrol):
+    node.job("raise SystemExit(75)")
+    assert node.run() == 75 and node.marker().is_over
+    assert scontrol[1]() == ""
 
 
 def test_a_job_that_its_user_cancelled_never_goes_on(node, scontrol):
