@@ -6,6 +6,7 @@ jobs, closed nobody. Everything lies in STATE: slurm.conf, and logs/ of each dae
 """
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,7 +17,9 @@ from collections.abc import Callable
 from getpass import getuser
 from pathlib import Path
 
-PORTS = {"slurmctld": 16817, "slurmdbd": 16819, "mariadbd": 13306, "n1": 17001, "n2": 17002}
+PORTS = "slurmctld", "slurmdbd", "mariadbd", "n1", "n2"
+BELOW_EPHEMERAL = 10_000, 32_000
+"""No connection of somebody else gets its port here, between the look and the daemon's start."""
 NODES = "n1", "n2"
 START_SECONDS = 120
 
@@ -208,21 +211,21 @@ def munge_options(state: Path) -> list[str]:
 
 
 def free_ports() -> dict[str, int]:
-    """The wanted ports, or others where somebody has them; all held until all are known."""
-    probes = {name: socket.socket() for name in PORTS}
-    for name, probe in probes.items():
+    """In a row, somewhere by chance: two clusters may start at once."""
+    while True:
+        first = random.randrange(*BELOW_EPHEMERAL)
+        if all(is_free(first + number) for number in range(len(PORTS))):
+            return {name: first + number for number, name in enumerate(PORTS)}
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", PORTS[name]))
-            probe.listen()
+            probe.bind(("127.0.0.1", port))
         except OSError:
-            probe.close()
-            probes[name] = probe = socket.socket()
-            probe.bind(("127.0.0.1", 0))
-    ports = {name: probe.getsockname()[1] for name, probe in probes.items()}
-    for probe in probes.values():
-        probe.close()
-    return ports
+            return False
+        return True
 
 
 if __name__ == "__main__":
