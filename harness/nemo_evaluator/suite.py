@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from nemo_evaluator.config.model import ApiService, Benchmark, CustomSolver, EvalConfig, effective_generation
 from nemo_evaluator.engine.claim import refuse_claimed
+from nemo_evaluator.engine.contract import afterwards, beforehand
 from nemo_evaluator.engine.journal import Existing, check_folder, safe_name
 from nemo_evaluator.engine.progress import ProgressTracker
 from nemo_evaluator.engine.run import Evaluation, Settings
@@ -94,8 +95,10 @@ async def run(
                 raise
             bundle = failed.bundle
         finally:
-            await entry.evaluation.solver.close()
-            await entry.evaluation.env.close()
+            with afterwards("Closing the solver"):
+                await entry.evaluation.solver.close()
+            with afterwards("Closing the benchmark"):
+                await entry.evaluation.env.close()
         outcome = Outcome(entry, bundle, await asyncio.to_thread(write_all, bundle, entry.folder))
         report(outcome)
         return outcome
@@ -183,10 +186,8 @@ def _custom(solver: CustomSolver, client: ModelClient | None) -> Solver:
     """`class_path` is pkg.module:Class, pkg.module.Class or path.py:Class, called with the client (if the solver
     names a service) and its config."""
     make = _load(solver.class_path)
-    try:
+    with beforehand(f"Making a {solver.class_path} with its config"):
         return as_solver(make(client, **solver.config) if client else make(**solver.config))
-    except TypeError as error:
-        raise UsageError(f"class_path {solver.class_path!r} cannot be made with its config: {error}.") from error
 
 
 def _load(class_path: str) -> Any:

@@ -237,7 +237,7 @@ def test_folder_names_are_unlike_and_safe():
         ("no.such.module:Class", "no.such"),
         ("nemo_evaluator.solvers:Missing", "Missing"),
         ("missing.py:Class", "missing.py"),
-        ("nemo_evaluator.solvers:ChatSolver", "cannot be made with its config"),
+        ("nemo_evaluator.solvers:ChatSolver", "with its config fails: TypeError"),
     ],
 )
 async def test_a_custom_solver_that_cannot_be_made_is_named(tmp_path, class_path, named):
@@ -253,3 +253,24 @@ def test_every_key_of_a_benchmark_is_tried_here():
     keys = Counter(key for model in (ApiService, Benchmark, Generation, Proxy) for key in model.model_fields)
     tried_elsewhere = {"type", "url", "name", "solver", "ca_bundle", "generation", "proxy"}
     assert not [key for key in keys if key not in tried_elsewhere and f'"{key}"' not in source]
+
+
+async def test_what_fails_to_close_costs_no_file(tmp_path, caplog):
+    (tmp_path / "closing.py").write_text(
+        "from nemo_evaluator.environments import *\nfrom nemo_evaluator.solvers import *\n"
+        "class Stuck(Solver):\n"
+        "    async def solve(self, task): return SolveResult('a')\n"
+        "    async def close(self): raise KeyError('boom')\n"
+        "@register('closing')\nclass Closing(EvalEnvironment):\n"
+        "    def __len__(self): return 2\n"
+        "    async def seed(self, idx): return SeedResult('q', 'a')\n"
+        "    async def verify(self, response, expected, **metadata): return VerifyResult(1.0)\n"
+        "    async def close(self): raise KeyError('boom')\n"
+    )
+    solver = {"type": "custom", "service": None, "class_path": f"{tmp_path}/closing.py:Stuck"}
+    asked = config("http://127.0.0.1:1", benchmark={"name": str(tmp_path / "closing.py"), "max_problems": None})
+    asked["benchmarks"][0]["solver"] = {key: value for key, value in solver.items() if value}
+    (outcome,) = await run(tmp_path, asked)
+    assert outcome.bundle["status"] == "completed" and outcome.path.exists()
+    for what in ("solver", "benchmark"):
+        assert f"Closing the {what} fails: KeyError: 'boom'" in caplog.text

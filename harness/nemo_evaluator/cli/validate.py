@@ -10,6 +10,7 @@ import click
 from nemo_evaluator.cli import loop
 from nemo_evaluator.cli.options import endpoint
 from nemo_evaluator.engine import ModelClient, run_evaluation
+from nemo_evaluator.engine.contract import beforehand
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.environments.registry import resolve
 from nemo_evaluator.errors import RunFailed, UsageError
@@ -41,9 +42,11 @@ def validate(
 async def _validate(
     env: EvalEnvironment, samples: int, model_url: str | None, model_id: str | None, api_key: str | None
 ) -> bool:
-    await env.prepare()
-    samples = min(samples, await env.dataset_size())
-    is_scorer_right = await _check_scorer(env, samples)
+    with beforehand("Loading the benchmark"):
+        await env.prepare()
+        samples = min(samples, await env.dataset_size())
+    with beforehand("The benchmark on its own answers"):
+        is_scorer_right = await _check_scorer(env, samples)
     if model_url is None or model_id is None:
         click.echo("No model was asked: give --model-url and --model-id.")
         return is_scorer_right

@@ -4,12 +4,17 @@ Whatever breaks the contract costs its sample, in one line that names the value,
 """
 
 import asyncio
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from nemo_evaluator.environments.told import told
+from nemo_evaluator.errors import EvaluationError, UsageError
 from nemo_evaluator.types import ModelResponse, SeedResult, SolveResult, VerifyResult
+
+log = logging.getLogger(__name__)
 
 FAULTS = (Exception, asyncio.CancelledError, SystemExit)
 """What code of others may raise: also a cancellation of its own making, and `sys.exit`."""
@@ -26,6 +31,26 @@ def fault(error: BaseException) -> str:
     if isinstance(error, asyncio.CancelledError) and is_ending():
         raise error
     return str(error) if isinstance(error, Broken) else told(error)
+
+
+@contextmanager
+def beforehand(what: str) -> Iterator[None]:
+    """What fails before anything was asked is for the user to mend. Raises UsageError."""
+    try:
+        yield
+    except EvaluationError:
+        raise
+    except FAULTS as error:
+        raise UsageError(f"{what} fails: {fault(error)}") from error
+
+
+@contextmanager
+def afterwards(what: str) -> Iterator[None]:
+    """What fails when all is done is worth a warning, and no answer."""
+    try:
+        yield
+    except FAULTS as error:
+        log.warning("%s fails: %s", what, fault(error))
 
 
 def is_ending() -> bool:

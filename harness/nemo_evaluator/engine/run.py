@@ -9,10 +9,11 @@ from typing import Any, Self
 import nemo_evaluator
 from nemo_evaluator.engine import provenance
 from nemo_evaluator.engine.attempt import Limits, Pipeline
+from nemo_evaluator.engine.contract import afterwards, beforehand
 from nemo_evaluator.engine.fingerprint import Fingerprint, take_fingerprint
 from nemo_evaluator.engine.journal import Existing, History, Journal, replay
 from nemo_evaluator.engine.plan import Plan, plan_attempts
-from nemo_evaluator.engine.progress import ProgressTracker
+from nemo_evaluator.engine.progress import Guarded, ProgressTracker
 from nemo_evaluator.engine.records import Records, RunFolder
 from nemo_evaluator.environments import EvalEnvironment
 from nemo_evaluator.errors import RunFailed
@@ -101,10 +102,12 @@ class Evaluation:
     ) -> Self:
         """Raises UsageError for a dataset that cannot be had and for limits that make no sense."""
         solver = as_solver(solver)
-        await env.prepare()
-        size = await env.dataset_size()
-        plan = settings.plan(size)
-        fingerprint = await take_fingerprint(env, solver, size)
+        with beforehand("Loading the benchmark"):
+            await env.prepare()
+            size = await env.dataset_size()
+            plan = settings.plan(size)
+        with beforehand("Telling benchmark and solver from others (provenance, identity)"):
+            fingerprint = await take_fingerprint(env, solver, size)
         if settings.n_repeats > 1 and fingerprint.solver.get("generation", {}).get("temperature") == 0:
             log.warning("%s: at temperature 0, %d repeats are mostly copies.", env.name, settings.n_repeats)
         return cls(env, solver, settings, plan, fingerprint, config or {}, judge_client)
@@ -122,7 +125,7 @@ class Evaluation:
         journal = await asyncio.to_thread(Journal.open, folder.path, self.fingerprint, existing)
         history = await asyncio.to_thread(replay, folder.path, self.plan)
         earlier_seconds = history.elapsed_seconds
-        failure = await _attempt_all(self._pipeline(journal, history, progress or ProgressTracker()), stop)
+        failure = await _attempt_all(self._pipeline(journal, history, Guarded(progress or ProgressTracker())), stop)
         if failure:  # the ledger may know of lines that never reached the disk
             history = await asyncio.to_thread(replay, folder.path, self.plan)
         facts = RunFacts(
@@ -136,9 +139,14 @@ class Evaluation:
             is_interrupted=stop.is_set(),
             failure=str(failure) if failure else None,
             elapsed_seconds=earlier_seconds + journal.seconds,
-            endpoint=self.solver.stats(),
+            endpoint=self._stats(),
         )
         return await _finish(facts, Records.of(folder, history.ledger), failure)
+
+    def _stats(self) -> dict[str, Any]:
+        with afterwards("The solver's stats"):
+            return self.solver.stats()
+        return {}
 
     def _pipeline(self, journal: Journal, history: History, progress: ProgressTracker) -> Pipeline:
         limits = Limits(solve=self.settings.max_concurrent)
@@ -191,7 +199,8 @@ async def _attempt_all(pipeline: Pipeline, stop: asyncio.Event) -> RunFailed | N
         return failure
     finally:
         progress.finish()
-        await pipeline.solver.rest()
+        with afterwards("The solver's rest"):
+            await pipeline.solver.rest()
     return None
 
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from nemo_evaluator.errors import UsageError
 from nemo_evaluator.types import SeedResult, SolveResult
 
 
@@ -40,7 +41,9 @@ class Solver(ABC):
 
 
 def as_solver(solver: Any) -> Solver:
-    """`solver` itself, or a wrapper round any object with an async `solve`."""
+    """`solver` itself, or a wrapper round any object with an async `solve`. Raises UsageError for another."""
+    if not callable(getattr(solver, "solve", None)):
+        raise UsageError(f"A {type(solver).__name__} is no solver: it has no async method solve(task).")
     return solver if isinstance(solver, Solver) else _Adapted(solver)
 
 

@@ -5,7 +5,8 @@ import contextlib
 
 import pytest
 
-from nemo_evaluator.engine import run_evaluation
+from nemo_evaluator.engine import ProgressTracker, run_evaluation
+from nemo_evaluator.errors import UsageError
 from nemo_evaluator.solvers import SolveResult
 from nemo_evaluator.types import SeedResult, VerifyResult
 from tests.harness.engine.worlds import Calculator, Doubles
@@ -181,3 +182,49 @@ async def test_a_run_ends_although_a_solver_takes_no_notice():
     stop.set()
     bundle = await asyncio.wait_for(running, 60)
     assert bundle["status"] == "interrupted" and len(solver.asked) == 2
+
+
+def failing(*_, **__):
+    raise KeyError("boom")
+
+
+async def failing_later(*_):
+    raise KeyError("boom")
+
+
+@pytest.mark.parametrize(
+    ("name", "act"),
+    [("prepare", failing_later), ("dataset_size", failing_later), ("__len__", failing), ("provenance", failing)],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_benchmark_that_cannot_begin_is_refused_in_one_line(name, act):
+    env = type("Broken", (Doubles,), {name: act})(4)
+    with pytest.raises(UsageError, match=r"^[^\n]+ fails: KeyError: 'boom' \([^\n]+test_contract.py:\d+\)$"):
+        await run_evaluation(env, solver := Calculator())
+    assert solver.asked == []
+
+
+async def test_a_solver_that_cannot_tell_what_it_is_is_refused_in_one_line():
+    solver = type("Broken", (Calculator,), {"identity": failing})()
+    with pytest.raises(UsageError, match=r"identity\) fails: KeyError: 'boom'"):
+        await run_evaluation(Doubles(4), solver)
+
+
+async def test_what_is_no_solver_is_refused():
+    with pytest.raises(UsageError, match=r"^A dict is no solver: it has no async method solve\(task\)\.$"):
+        await run_evaluation(Doubles(4), {"solve": 1})
+
+
+@pytest.mark.parametrize(("name", "act"), [("rest", failing_later), ("stats", failing)], ids=["rest", "stats"])
+async def test_a_solver_that_fails_when_all_is_done_costs_no_answer(caplog, name, act):
+    bundle = await run_evaluation(Doubles(4), type("Broken", (Calculator,), {name: act})())
+    assert bundle["benchmark"]["states"] == {"scored": 4}
+    assert f"The solver's {name} fails: KeyError: 'boom'" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["start", "settled", "finish"])
+async def test_a_progress_tracker_that_fails_is_told_no_more(caplog, name):
+    tracker = type("Broken", (ProgressTracker,), {name: failing})()
+    bundle = await run_evaluation(Doubles(4), Calculator(), progress=tracker)
+    assert bundle["benchmark"]["states"] == {"scored": 4}
+    assert caplog.text.count(f"its {name} fails: KeyError: 'boom'") == 1
