@@ -29,8 +29,10 @@ def fake_server(**settings: Any) -> Iterator[str]:
     command = [sys.executable, "-m", "tests.fakes.openai_server", "--no-log", "--settings", json.dumps(settings)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: pin(1)) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().removeprefix("url: ").strip() + "/v1"
-        process.terminate()
+        try:
+            yield process.stdout.readline().removeprefix("url: ").strip() + "/v1"
+        finally:
+            process.terminate()
 
 
 @dataclass(frozen=True)
