@@ -15,7 +15,7 @@ FOLDER = "/shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d"
 NAME = FOLDER.rpartition("/")[2]
 DIGEST = "sha256:" + "8d" * 32
 PROFILES = {
-    "nothing": SlurmProfile(),
+    "nothing": SlurmProfile(account="", partition=""),
     "usual": SlurmProfile(account="eval", partition="cpu", time="04:00:00", cpus_per_task=8, mem="32G"),
     "everything": SlurmProfile(
         account="eval",

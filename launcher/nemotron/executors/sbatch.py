@@ -49,11 +49,13 @@ class Directives:
     def __iter__(self) -> Iterator[str]:
         """`--key=value`, ready for a line of a script; a value with `#`, spaces or quotes is quoted."""
         own = {item.name.replace("_", "-"): getattr(self, item.name) for item in fields(self)[:-1]}
-        for key, value in {**own, **self.additional}.items():
-            if value is True or value == "":
+        for key, value in own.items():
+            if value is True:
                 yield f"--{key}"
-            elif value is not None and value is not False:
+            elif value not in (None, False, ""):
                 yield f"--{key}={_quoted(key, str(value))}"
+        for key, value in self.additional.items():
+            yield f"--{key}={_quoted(key, value)}" if value else f"--{key}"
 
 
 TYPED = {item.name.replace("_", "-") for item in fields(Directives)} - {"additional"}

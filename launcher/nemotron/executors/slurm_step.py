@@ -161,6 +161,8 @@ def run_container(step: Step, stop: Stop) -> int:
         os.makedirs(step.spec["output_dir"], exist_ok=True)
     except OSError as error:
         raise Failed("%s cannot be made: %s" % (step.spec["output_dir"], error.strerror)) from None
+    if step.restarts:
+        clean_up(step)  # a life that was killed could not do it
     try:
         for command in step.spec["prepare"]:
             code = run_command(command, None, stop)
@@ -168,8 +170,7 @@ def run_container(step: Step, stop: Stop) -> int:
                 return code
         return run_command(step.spec["run"], line, stop)
     finally:
-        for command in step.spec["clean_up"]:
-            clean_up(command)
+        clean_up(step)
 
 
 def run_command(command: List[str], line: Optional[bytes], stop: Stop) -> int:
@@ -214,11 +215,12 @@ def close(stdin: Any) -> None:
         pass  # it has ended without having read everything
 
 
-def clean_up(command: List[str]) -> None:
-    try:
-        subprocess.call(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=CLEAN_SECONDS)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        say("cleaning up after the container: %s" % error)
+def clean_up(step: Step) -> None:
+    for command in step.spec["clean_up"]:
+        try:
+            subprocess.call(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=CLEAN_SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            say("cleaning up after the container: %s" % error)
 
 
 def conclude(step: Step, stop: Stop, code: int, requeue: Requeue) -> int:

@@ -10,6 +10,8 @@ import pytest
 from nemotron.executors.shipped import source
 from tests.launcher.batch.node import ENDS_WHEN_TOLD
 
+pytestmark = pytest.mark.timeout(600)
+
 SHOWS = "import json, os, sys; print(json.dumps([os.environ['A_TOKEN'], sys.argv, sys.stdin.read()]))"
 VALUE = 'sk-not-a-real-key `b` "q" $x\nsecond line'
 

@@ -19,6 +19,8 @@ from tests.fakes.registry import FakeRegistry
 from tests.launcher.batch.node import ENDS_WHEN_TOLD
 from tests.launcher.batch.test_step import SHOWS, environ_of
 
+pytestmark = pytest.mark.timeout(600)
+
 CONTAINERS = [runtime for runtime in RUNTIMES if runtime != "none"]
 DIGEST = f"@sha256:{'8d' * 32}"
 

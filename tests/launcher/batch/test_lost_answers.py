@@ -10,6 +10,8 @@ from nemotron.profiles import SlurmProfile
 from nemotron.transport.base import TransportError
 from nemotron.transport.here import Here
 
+pytestmark = pytest.mark.timeout(600)
+
 
 class Breaking(Here):
     """Loses the answer of sbatch, before or after the command ran."""

@@ -10,6 +10,8 @@ from tests.fakes.slurm import FakeSlurm
 from tests.launcher.batch.node import PATIENCE, wait_until
 from tests.launcher.world import TOKEN
 
+pytestmark = pytest.mark.timeout(600)
+
 QUICK = json.dumps({"gsm8k": []})
 SLOW = json.dumps({"gsm8k": [{"sleep": 600}]})
 ON_CLUSTER = ("--batch", "cluster", "-t", "gsm8k")

@@ -10,6 +10,8 @@ import pytest
 from nemotron.slurm.folder import CANCELLED, SECRETS
 from tests.launcher.batch.node import ENDS_WHEN_TOLD, wait_until
 
+pytestmark = pytest.mark.timeout(600)
+
 VALUES = {"A_TOKEN": "sk-not-a-real-key-`b` \"q\" 'a' $x \\ \n second line é", "EMPTY_TOKEN": "-"}
 SHOWS = "import json, os; print('ENV', json.dumps(dict(os.environ)))"
 
@@ -225,6 +227,13 @@ def test_containers_are_prepared_and_cleaned_up_also_when_they_fail(node):
         clean_up=[["rm", str(node.folder / "made")]],
     )
     assert node.run() == 1 and not (node.folder / "made").exists()
+
+
+def test_what_a_killed_life_left_behind_is_removed_before_the_next(node):
+    rest = node.folder / "rest"
+    node.job(f"import os; print('left', os.path.exists({str(rest)!r}))", clean_up=[["rm", "-f", str(rest)]])
+    rest.touch()
+    assert node.run(restarts=1) == 0 and "left False" in node.log()
 
 
 def test_what_cannot_be_prepared_is_not_run(node):

@@ -15,6 +15,8 @@ from nemotron.job import Mount
 from nemotron.slurm.folder import LOG, PLAN, SECRETS, STEP
 from tests.launcher.batch.conftest import TOKEN
 
+pytestmark = pytest.mark.timeout(600)
+
 
 @pytest.fixture
 def submitted(executor, job):
