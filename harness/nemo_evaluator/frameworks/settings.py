@@ -171,7 +171,6 @@ def resolve(said: Mapping[str, Any], environ: Mapping[str, str]) -> RunConfig:
     except ValidationError as error:
         raise UsageError(_told(error)) from None
     _check_endpoint(run, environ)
-    run.adapter  # noqa: B018 - raises for what is wrong in it
     run.config.output_dir = str(Path(run.config.output_dir).absolute())
     return run
 
@@ -180,6 +179,11 @@ def _check_endpoint(run: RunConfig, environ: Mapping[str, str]) -> None:
     endpoint, supported = run.endpoint, run.config.supported_endpoint_types
     if supported and endpoint.type not in supported:
         raise UsageError(f"{run.config.type} supports --model_type {' or '.join(supported)}, not {endpoint.type!r}.")
+    told = run.adapter.endpoint_type
+    if told not in (None, endpoint.type):
+        raise UsageError(
+            f"adapter_config.endpoint_type {told!r} is not the endpoint's {endpoint.type!r}: leave it out."
+        )
     split_url(endpoint.url)
     name = endpoint.api_key_name
     if name is None:

@@ -59,7 +59,7 @@ class Proxy:
         self._stats = (
             ResponseStats(config.logging_aggregated_stats_interval) if config.tracking_requests_stats else None
         )
-        self._reasoning = _reasoning(config)
+        self._reasoning, self._counts_reasoning = _reasoning(config), config.track_reasoning
         self._interceptors = self._chain(config, folder)
         self._ask = chained(self._interceptors, self._upstream)
         self._grace = KEEPING_SECONDS if config.use_caching else GRACE_SECONDS
@@ -95,7 +95,7 @@ class Proxy:
     def metrics(self) -> dict[str, Any]:
         """For eval_factory_metrics.json."""
         found: dict[str, Any] = {}
-        if self._reasoning is not None:
+        if self._reasoning is not None and self._counts_reasoning:
             found["reasoning"] = asdict(self._reasoning.counts)
         if self._stats is not None:
             found["response_stats"] = self._stats.report()
