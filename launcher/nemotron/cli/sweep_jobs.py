@@ -15,10 +15,12 @@ from nemotron.errors import UsageError
 from nemotron.job import JobState, Phase
 from nemotron.jobs import Record, find_record
 from nemotron.reports import Report, reports_of
+from nemotron.states import Answers, ask
 from nemotron.sweep.record import Place, Sweep, find_sweep, jobs_of
 
 LATEST = ""
 REFRESH_SECONDS = 2.0
+"""At most: a backend that wants to be asked less often is."""
 HEAD = ("point", "state", "job", "results")
 NOT_SUBMITTED = "not submitted"
 
@@ -47,12 +49,13 @@ def show_sweep(job_id: str | None, sweep_id: str, as_json: bool) -> None:
     """Live on a terminal, until every job has ended or Ctrl-C."""
     sweep = _sweep([job_id] if job_id else [], sweep_id)
     records = jobs_of(sweep, os.environ)
+    if sys.stdout.isatty() and not as_json:
+        _follow(sweep, records)
+        return
     states = states_of(list(records.values()))
     if as_json:
         points = [_row(place, records.get(place.point), states) for place in sweep.places]
         click.echo(json.dumps({"sweep": sweep.id, "profile": sweep.profile_name, "points": points}, indent=2))
-    elif sys.stdout.isatty():
-        _follow(sweep, records, states)
     else:
         show(HEAD, _cells(sweep, records, states))
         click.echo(_counted(sweep, records, states))
@@ -64,19 +67,22 @@ def _sweep(job_ids: Sequence[str], sweep_id: str) -> Sweep:
     return find_sweep(sweep_id or None, os.environ)
 
 
-def _follow(sweep: Sweep, records: Mapping[str, Record], states: Mapping[str, JobState]) -> None:
+def _follow(sweep: Sweep, records: Mapping[str, Record]) -> None:
     from rich.console import Group
     from rich.live import Live
 
-    def shown() -> Group:
-        return Group(rich_table(HEAD, _cells(sweep, records, states)), _counted(sweep, records, states))
+    def shown(answers: Answers) -> Group:
+        table = rich_table(HEAD, _cells(sweep, records, answers.states))
+        return Group(table, _counted(sweep, records, answers.states), *answers.warnings())
 
+    jobs = list(records.values())
     try:
-        with Live(shown(), auto_refresh=False) as live:
-            while not all(state.phase.is_final for state in states.values()):
-                time.sleep(REFRESH_SECONDS)
-                states = states_of(list(records.values()))
-                live.update(shown(), refresh=True)
+        answers = ask(jobs, os.environ)
+        with Live(shown(answers), auto_refresh=False) as live:
+            while not all(state.phase.is_final for state in answers.states.values()):
+                time.sleep(max(REFRESH_SECONDS, answers.pace.first))
+                answers = ask([find_record(job.id, os.environ) for job in jobs], os.environ)
+                live.update(shown(answers), refresh=True)
     except KeyboardInterrupt:
         return  # the jobs go on
 
