@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import _testbed
+from tests.e2e.slurm_world import Slurm, wait_until
 from tests.launcher.images.sqsh.tars import file, folder, tar
 
 pytestmark = pytest.mark.timeout(900)
@@ -114,15 +115,30 @@ def test_it_runs_as_enroot_would_start_it(mounted: Path, engine: dict[str, str])
     assert done.returncode == 0 and "gsm8k" in done.stdout, done.stderr
 
 
-def test_a_small_image_arrives_on_a_login_node_behind_a_jump_host(
-    tmp_path: Path, engine: dict[str, str], ssh_config: Path
-):
+@pytest.fixture(scope="module")
+def small_image(engine: dict[str, str]) -> str:
     name = f"{_testbed('NEL_TEST_REGISTRY', 'registry')}/public/small:1"
     content = tar([folder("bin"), file("bin/sh", os.urandom(1000), 0o755)])
     subprocess.run(["podman", "import", "-", name], env=engine, input=content, check=True, capture_output=True)
     subprocess.run(["podman", "push", "-q", name], env=engine, check=True, capture_output=True)
+    return name
+
+
+def test_arrives_on_a_login_node_behind_a_jump_host(tmp_path: Path, small_image: str, ssh_config: Path):
     place, environ = str(tmp_path / "images"), {"NEMOTRON_SSH_CONFIG": str(ssh_config)}
-    done = nel(tmp_path, name, "testbed-behind", place, "--method", "native", **environ)
+    done = nel(tmp_path, small_image, "testbed-behind", place, "--method", "native", **environ)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.removeprefix("image: ").strip()).stat().st_mode & 0o777 == 0o644
     assert nel(tmp_path, "verify", "testbed-behind", place, **environ).stdout.endswith("ok\n")
+
+
+def test_is_built_on_a_compute_node_where_login_nodes_are_small(
+    tmp_path: Path, small_image: str, slurm: dict[str, str]
+):
+    environ = slurm | {"SLURM_ACCOUNT": "eval", "SLURM_PARTITION": "cpu"}
+    done = nel(tmp_path, small_image, "local", str(tmp_path / "images"), "--mode", "srun", **environ)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.removeprefix("image: ").strip()).is_file()
+    jobs = ["sacct", "-nXP", "-S", "now-1hour", "-o", "JobName,State"]
+    cluster = Slurm(slurm)
+    wait_until(lambda: "cache-sqsh|COMPLETED" in cluster(*jobs), "the job in the accounting")

@@ -127,9 +127,12 @@ class FakeRegistry:
         tag: str,
         layers: Sequence[bytes] = (),
         platforms: Sequence[str] = ("linux/amd64",),
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | bytes | None = None,
     ) -> Image:
-        """An index of one manifest a platform, and an entry that is no platform, as builders add them."""
+        """An index of one manifest a platform, and an entry that is no platform, as builders add them.
+
+        The config is how to start the image, or bytes in its place.
+        """
         made = {platform: self._push_manifest(repository, platform, layers, config) for platform in platforms}
         entries = [_entry(body, platform) for platform, body in made.items()]
         attestation = _entry(self._push_manifest(repository, "unknown/unknown", ()), "unknown/unknown")
@@ -145,9 +148,9 @@ class FakeRegistry:
         return digest(body)
 
     def _push_manifest(
-        self, repository: str, platform: str, layers: Sequence[bytes], said: Mapping[str, Any] | None = None
+        self, repository: str, platform: str, layers: Sequence[bytes], said: Mapping[str, Any] | bytes | None = None
     ) -> bytes:
-        config = json.dumps({"platform": platform, "config": said}).encode()
+        config = said if isinstance(said, bytes) else json.dumps({"platform": platform, "config": said}).encode()
         self.blobs[digest(config)] = config
         self.blobs |= {digest(layer): layer for layer in layers}
         body = json.dumps(

@@ -22,6 +22,7 @@ from nemotron.images.shelf.record import parse_record
 from nemotron.images.shelf.shelf import Shelf
 from nemotron.images.shelf.shell import ShelfFailed
 from nemotron.images.sqsh.squashfs import SquashFailed
+from nemotron.images.sqsh.tree import ImageDamaged
 from nemotron.transport.here import Here
 from tests.fakes import enroot
 from tests.fakes.registry import FakeRegistry
@@ -226,6 +227,14 @@ def test_an_interrupted_import_leaves_nothing(desk, number):
     assert process.returncode != 0 and desk.names() == []
 
 
+@pytest.mark.parametrize("config", [b"no json", b"[1]", b'{"config": 1}'])
+def test_an_image_that_does_not_say_how_to_start_it_is_refused(desk, config):
+    desk.registry.push("team/harness", "odd", LAYERS, config=config)
+    with pytest.raises(ImageDamaged, match="its config says nothing"):
+        desk.have(":odd")
+    assert desk.names() == []
+
+
 def test_an_import_that_fails_leaves_nothing(desk):
     desk.registry.rules.damaged_blobs = 100
     with pytest.raises(RegistryUnreachable, match="digest says"):
@@ -370,7 +379,10 @@ def test_a_claim_on_another_machine_is_renewed_while_a_command_runs_there(desk, 
     session, path = login.session(), desk.home / ".claim"
     with claimed(session, str(path), print, Patience(heartbeat=0.1)):
         first = path.stat().st_mtime_ns
-        session.run(["sh", "-c", f'until [ "$(stat -c %Y%y {path})" != "$1" ]; do sleep 0.1; done', "sh", look(path)])
+        session.run(
+            ["sh", "-c", f'until [ "$(stat -c %Y%y {path})" != "$1" ]; do sleep 0.1; done', "sh", look(path)],
+            timeout=SECONDS,
+        )
         assert path.stat().st_mtime_ns > first
 
 

@@ -1,7 +1,7 @@
 """One maker for each image: a file created exclusively names the owner, who renews it while it lives.
 
-Who waits takes an owner for dead that is no process any more on the same machine, or whose claim did not change for two
-minutes by the waiter's own clock; clocks of different machines are never compared.
+An owner on this machine is looked up among the processes. Any other is taken for dead when its claim did not change for
+two minutes by the waiter's own clock; clocks of different machines are never compared.
 """
 
 import getpass
@@ -90,7 +90,8 @@ def _take(claim: Claim, say: Say, patience: Patience) -> None:
         if look.stdout != seen:
             seen, since = look.stdout, time.monotonic()
         owner = seen.rsplit("\n", 2)[0]
-        if _is_dead(owner) or time.monotonic() - since > patience.stale:
+        lives = _lives_here(owner)
+        if lives is False or (lives is None and time.monotonic() - since > patience.stale):
             say(f"taking over from {_who(seen)}, who does not live")
             if sh(claim.session, TAKE_OVER, claim.path, owner, claim.content, claim.token).code == 0:
                 return
@@ -110,10 +111,12 @@ def _who(look: str) -> str:
     return f"process {owner['pid']} of {owner['user']} on {owner['host']}" if owner else "somebody"
 
 
-def _is_dead(content: str) -> bool:
-    """Only of this machine can it be said at once."""
+def _lives_here(content: str) -> bool | None:
+    """None when that cannot be said, as of another machine."""
     owner = _owner(content)
-    return owner is not None and owner["machine"] == _machine() and owner["started"] != _started(int(owner["pid"]))
+    if owner is None or owner["machine"] != _machine():
+        return None
+    return owner["started"] == _started(owner["pid"])
 
 
 def _owner(content: str) -> dict[str, str] | None:
@@ -124,7 +127,7 @@ def _owner(content: str) -> dict[str, str] | None:
         return None
 
 
-def _started(pid: int) -> str:
+def _started(pid: int | str) -> str:
     """When the process began, in the kernel's ticks: a number is used again, the pair is not. Empty for none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from nemotron.images.manifests import Layer, Manifest, RegistryUnreachable, digest_of
 from nemotron.images.progress import Progress
@@ -57,10 +56,10 @@ def read_config(registry: Registry, image: Reference, config: Layer) -> ImageCon
                 break
     if digest_of(body) != config.digest:
         raise RegistryUnreachable(f"{image}: its config is not what its digest says: try again.")
-    content: Any = json.loads(body)
-    if not isinstance(content, dict):
-        raise RegistryUnreachable(f"{image}: its config is no JSON object: push the image anew.")
-    return ImageConfig.of(content)
+    try:
+        return ImageConfig.of(json.loads(body))
+    except (ValueError, TypeError, AttributeError):
+        raise ImageDamaged(f"{image}: its config says nothing about how to start it: push the image anew.") from None
 
 
 def _fetch_tree(registry: Registry, image: Reference, manifest: Manifest, work: Path, progress: Progress) -> Tree:
