@@ -68,11 +68,11 @@ def items_of(plan: Plan) -> dict[Item, list[str]]:
 
 
 def _tokenizer(plan: Plan, task: Task) -> str | None:
-    """Without one of its own, a task that is asked for completions takes the served name."""
+    """In chats, too: harnesses load what they are told of, and the served name when they are told of none."""
     extra = task.params.get("extra") or {}
     if extra.get("tokenizer_backend") != "huggingface":
         return None
-    return extra.get("tokenizer") or (plan.model.id if plan.model.endpoint_type == "completions" else None)
+    return str(extra.get("tokenizer") or plan.model.id)
 
 
 def ask(item: Item, environ: Mapping[str, str]) -> Answer:
@@ -99,7 +99,7 @@ def flaw_of(item: Item, answer: Answer | None, environ: Mapping[str, str]) -> st
 
 
 def _correction(item: Item) -> str:
-    return "; correct EVAL_TOKENIZER" if item.kind == "models" else "; correct `datasets` of the task in the suite"
+    return "; set EVAL_TOKENIZER to a hub id or a path" if item.kind == "models" else "; correct `datasets` of the task in the suite"
 
 
 def is_offline(environ: Mapping[str, str]) -> bool:

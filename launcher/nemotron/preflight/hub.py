@@ -52,13 +52,11 @@ def paths_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _tokenizer(plan: Mapping[str, Any], task: Mapping[str, Any]) -> str | None:
-    """Of a chat, too: harnesses load what they are told of. Without one of its own a task that is asked for
-    completions takes the served name."""
+    """In chats, too: harnesses load what they are told of, and the served name when they are told of none."""
     extra = task["params"].get("extra", {})
     if extra.get("tokenizer_backend") != "huggingface":
         return None
-    is_chat = plan["model"]["endpoint_type"] == "chat"
-    return extra.get("tokenizer") or (None if is_chat else plan["model"]["id"])
+    return str(extra.get("tokenizer") or plan["model"]["id"])
 
 
 def _is_path(tokenizer: str) -> bool:

@@ -44,9 +44,9 @@ def test_what_the_hub_lacks_is_named_with_its_task(hub, kind):
 
 
 @pytest.mark.hub
-def test_the_served_name_stands_for_the_tokenizer_of_completions_only(hub):
-    assert "EVAL_TOKENIZER" in of({"HF_ENDPOINT": hub}, model="run-a")[0]
-    assert of({"HF_ENDPOINT": hub}, model="run-a", kind="chat") == []
+@pytest.mark.parametrize("kind", ["completions", "chat"])
+def test_the_served_name_stands_for_a_tokenizer_that_nobody_named(hub, kind):
+    assert "EVAL_TOKENIZER" in of({"HF_ENDPOINT": hub}, model="run-a", kind=kind)[0]
 
 
 async def test_a_gated_dataset_needs_the_token():

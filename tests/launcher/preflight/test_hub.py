@@ -36,8 +36,9 @@ def test_a_tokenizer_that_the_hub_lacks_is_named(hub, kind):
 
 
 @pytest.mark.hub
-def test_an_alias_without_a_tokenizer_asks_for_one(hub):
-    (finding,) = of({"HF_ENDPOINT": hub}, model="run-a")
+@pytest.mark.parametrize("kind", ["completions", "chat"])
+def test_an_alias_without_a_tokenizer_asks_for_one(hub, kind):
+    (finding,) = of({"HF_ENDPOINT": hub}, kind=kind, model="run-a")
     assert "'run-a' is not on the hub" in str(finding) and "EVAL_TOKENIZER" in str(finding)
 
 
@@ -52,10 +53,6 @@ async def test_a_revision_that_the_hub_lacks_is_named():
     async with FakeServer(Behaviour(When(path="/revision/v9"), status=404)) as hub:
         (finding,) = await asyncio.to_thread(of, {"HF_ENDPOINT": hub.root}, datasets=["org/data@v9"])
     assert "no dataset 'org/data@v9'" in str(finding)
-
-
-def test_a_chat_takes_no_tokenizer_that_nobody_named():
-    assert not of({"HF_ENDPOINT": NOWHERE}, kind="chat", model="run-a")
 
 
 async def test_a_gated_repository_asks_for_the_token():
