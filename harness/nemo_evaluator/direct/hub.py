@@ -99,7 +99,9 @@ def flaw_of(item: Item, answer: Answer | None, environ: Mapping[str, str]) -> st
 
 
 def _correction(item: Item) -> str:
-    return "; set EVAL_TOKENIZER to a hub id or a path" if item.kind == "models" else "; correct `datasets` of the task in the suite"
+    if item.kind == "models":
+        return "; set EVAL_TOKENIZER to a hub id or a path"
+    return "; correct `datasets` of the task in the suite"
 
 
 def is_offline(environ: Mapping[str, str]) -> bool:
