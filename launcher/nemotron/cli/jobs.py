@@ -74,8 +74,11 @@ def status(job_id: str | None, sweep_id: str | None, as_json: bool) -> None:
 def logs(job_id: str | None, follow: bool) -> None:
     """What a job has printed."""
     record = find_record(job_id, os.environ)
+    line = None
     for line in record.executor(os.environ).logs(record.submission, follow):
         click.echo(line)
+    if line is None:
+        click.echo(f"{record.id} has printed nothing: {_state_in_words(states_of([record])[record.id])}.", err=True)
 
 
 @jobs.command("cancel")

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
 from nemotron.errors import SubmitError
 from nemotron.slurm.answers import ask, on_cluster
@@ -35,7 +36,8 @@ def _cancel(session: Session, cluster: str, user: str, rows: dict[JobRef, Queued
     if not there:
         return
     for ref in there:  # before the signal: a step that is about to go on by itself looks for it
-        session.write(f"{ref.folder}/{CANCELLED}", b"")
+        with suppress(OSError):  # on a full disk a job can be cancelled all the same
+            session.write(f"{ref.folder}/{CANCELLED}", b"")
     done = ask(session, ["scancel", *on_cluster(cluster), f"--user={user}", *(ref.job_id for ref in there)])
     if done.code and not any(word in done.said for word in GONE):
         raise SubmitError(f"scancel refuses: {done.said}")

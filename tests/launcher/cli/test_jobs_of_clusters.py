@@ -113,6 +113,12 @@ def test_logs(user, job):
     assert user("jobs", "logs", running).stdout == "one\ntwo\n"
 
 
+def test_no_log_yet_says_why(user, job):
+    done = user("jobs", "logs", job("PENDING", reason="Resources"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "has printed nothing: queued (waits for free nodes)" in done.stderr
+
+
 def test_progress_is_read_where_the_results_are(user, job):
     running = job("RUNNING")
     progress = {"state": "running", "task": None, "tasks_done": 1, "tasks_total": 2, "updated": "now"}

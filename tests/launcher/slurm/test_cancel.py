@@ -25,6 +25,14 @@ def test_its_step_knows_before_the_signal_comes(job, session):
     assert (Path(ref.folder) / "cancelled").exists()
 
 
+def test_a_folder_that_cannot_be_written_is_no_obstacle(fake, job, session):
+    ref = job("RUNNING")
+    Path(ref.folder).rmdir()
+    Path(ref.folder).write_text("a file")
+    cancel(session, [ref])
+    assert word(fake, ref) == "CANCELLED"
+
+
 def test_many_at_once(fake, job, session):
     refs = [job("RUNNING", name=f"job-{number}") for number in range(5)]
     cancel(session, refs)
