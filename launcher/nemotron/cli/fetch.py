@@ -1,6 +1,7 @@
 """`nemotron jobs fetch`."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from nemotron.fetch.job import fetch_job, session_of
 from nemotron.jobs import Record
 from nemotron.scores import score_lines
 
-MIB = 1 << 20
+KIB = 1 << 10
+UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 @click.command("fetch")
@@ -70,14 +72,20 @@ def _show(record: Record, folder: Path, copied: Copied | None, source: str) -> N
     if copied is None:
         click.echo("The results are on this machine already.", err=True)
     else:
-        click.echo(
-            f"{copied.files} files, {copied.size / MIB:.1f} MiB from {source}; {copied.kept} were here", err=True
-        )
+        click.echo(f"{copied.files} files, {_amount(copied.size)} from {source}; {copied.kept} were here", err=True)
         for path in copied.unsettled:
             warn(f"{path} is still being written; fetch again for its end.")
         for path in copied.refused:
             warn(f"{path} may not be read there, and was left out.")
     click.echo(str(folder))
+
+
+def _amount(size: int) -> str:
+    """`812 B`, `3.1 KiB`, `1.2 GiB`."""
+    if size < KIB:
+        return f"{size} B"
+    power = min(int(math.log(size, KIB)), len(UNITS))
+    return f"{size / KIB**power:.1f} {UNITS[power - 1]}"
 
 
 def _summary(folder: Path) -> dict[str, str]:

@@ -1,15 +1,15 @@
 """Machines by their profile, each reached once in a process."""
 
 import atexit
+import importlib
 import threading
 from collections.abc import Mapping
 from typing import Protocol
 
 from nemotron.errors import ProfileError
 from nemotron.transport.base import Session
+from nemotron.transport.destination import Destination
 from nemotron.transport.here import Here
-from nemotron.transport.ssh import Ssh
-from nemotron.transport.ssh_config import Destination
 
 _kept: dict[tuple[Destination, str | None, str | None], Session] = {}
 _lock = threading.Lock()
@@ -40,7 +40,8 @@ def session_for(profile: Reachable, environ: Mapping[str, str]) -> Session:
     key = destination, environ.get("NEMOTRON_SSH_CONFIG"), environ.get("SSH_AUTH_SOCK")
     with _lock:
         if key not in _kept:
-            _kept[key] = Ssh(destination, environ)
+            ssh = importlib.import_module("nemotron.transport.ssh")  # paramiko: too slow for commands that stay here
+            _kept[key] = ssh.Ssh(destination, environ)
         return _kept[key]
 
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nemotron.transport.base import Done, Entry, TransportError
+from nemotron.transport.destination import Destination
 from nemotron.transport.sftp import Files
 from nemotron.transport.ssh_chain import Chain
-from nemotron.transport.ssh_config import Destination, route_to
+from nemotron.transport.ssh_config import route_to
 from nemotron.transport.ssh_line import Line, NotSentError
 from nemotron.transport.ssh_shared import shared_line
 

@@ -2,13 +2,14 @@
 
 import getpass
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import paramiko
 
 from nemotron.errors import UsageError
+from nemotron.transport.destination import Destination
 from nemotron.transport.ssh_config_file import home_of, parsed
 
 DEFAULT_IDENTITIES = ("id_rsa", "id_ecdsa", "id_ed25519")
@@ -19,38 +20,11 @@ CONNECT_SECONDS = 15
 KEEPALIVE_SECONDS = 30
 MOST_HOPS = 16
 
-_NAME = re.compile(r"[A-Za-z0-9_.:%][A-Za-z0-9_.:%-]*")
-_WORD = re.compile(r"[^\s\"'-][^\s\"']*")
 _JUMP = re.compile(r"(?:ssh://)?(?:(?P<user>[^@\s]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:@\s]+))(?::(?P<port>\d+))?/?")
 _TIME = re.compile(r"(\d+)([smhdw]?)", re.IGNORECASE)
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 Settings = Mapping[str, str | list[str] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """What a profile says of its login node; ssh's configuration fills the rest."""
-
-    host: str
-    user: str | None = None
-    port: int | None = None
-    identity: str | None = None
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.host):
-            raise UsageError(f"host = {self.host!r} is no host: write a name that `ssh` takes, without user and port.")
-        if self.user is not None and not _WORD.fullmatch(self.user):
-            raise UsageError(f"user = {self.user!r} is no login name.")
-        if self.identity is not None and not self.identity.isprintable():
-            raise UsageError(f"identity = {self.identity!r} is no path.")
-
-    @property
-    def settings(self) -> Iterator[str]:
-        """In the words of ssh's configuration."""
-        yield f"Host {self.host}"
-        named = {"User": self.user, "Port": self.port, "IdentityFile": self.identity}
-        yield from (f"  {key} {value}" for key, value in named.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True)

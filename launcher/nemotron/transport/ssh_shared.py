@@ -6,8 +6,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from nemotron.transport.base import Done, TransportError
+from nemotron.transport.destination import Destination
 from nemotron.transport.sftp import SECONDS, Files
-from nemotron.transport.ssh_config import Destination, Hop
+from nemotron.transport.ssh_config import Hop
 from nemotron.transport.ssh_config_file import other_config
 from nemotron.transport.ssh_line import NotSentError, command_line
 from nemotron.transport.ssh_process import SocketProcess

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def test_results_and_logs_come_into_a_folder_of_the_jobs_name(user, cluster):
     lines = done.stdout.splitlines()
     assert lines[0] == "gsm8k: ok" and lines[-1] == str(user.folder / job)
     assert "gsm8k  exact_match  0.5000  0.1000  100" in lines
-    assert "7 files" in done.stderr and "from me@login; 0 were here" in done.stderr
+    assert re.fullmatch(r"7 files, \d+ B from me@login; 0 were here\n", done.stderr)
     assert sorted(path.name for path in (user.folder / job / "job-1").iterdir()) == [
         "job.log", "job.sh", "marker.json", "plan.json", "step.json"
     ]  # fmt: skip
@@ -78,7 +79,7 @@ def test_again_it_only_looks(user, cluster):
     for _ in range(2):
         done = user("jobs", "fetch", job, "--to", "here")
     assert done.stdout.splitlines()[-1] == str(user.folder / "here")
-    assert "0 files, 0.0 MiB from me@login; 7 were here" in done.stderr
+    assert "0 files, 0 B from me@login; 7 were here" in done.stderr
     assert not (user.folder / "here/.fetching").exists()
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import paramiko
 
+from nemotron.transport.destination import Destination
 from nemotron.transport.ssh import Ssh
-from nemotron.transport.ssh_config import Destination
 from tests.fakes.ssh_server import Manners, SshServer, new_key, new_key_text
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from nemotron.transport.base import TransportError
+from nemotron.transport.destination import Destination
 from nemotron.transport.ssh import Ssh
-from nemotron.transport.ssh_config import Destination
 
 SERVER = """\
 ListenAddress 127.0.0.1:{port}

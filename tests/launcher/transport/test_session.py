@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nemotron.transport.base import Entry, TransportError
+from nemotron.transport.destination import Destination
 from nemotron.transport.here import Here
 from nemotron.transport.ssh import Ssh
-from nemotron.transport.ssh_config import Destination
 from nemotron.transport.ssh_shared import SharedLine
 from tests.launcher.transport.shared_login import shared_login
 
@@ -24,29 +24,48 @@ def real(config: Path, host: str, opened: ExitStack) -> Ssh:
     return session
 
 
-@pytest.fixture(params=["here", "in process", "in process, two jumps", "sshd", "sshd behind a jump host", "shared"])
-def session(request):
+@pytest.fixture(scope="module")
+def kept():
+    """Sessions to real servers serve many tests, as they serve many commands."""
     with ExitStack() as opened:
-        match request.param:
-            case "here":
-                yield Here(os.environ)
-            case "in process":
-                world = request.getfixturevalue("world")
-                world.server("login")
-                yield world.session()
-            case "in process, two jumps":
-                world = request.getfixturevalue("world")
-                world.server("a"), world.server("b"), world.server("login", "ProxyJump a,b")
-                yield world.session()
-            case "sshd":
-                yield real(request.getfixturevalue("ssh_config"), "testbed-login", opened)
-            case "sshd behind a jump host":
-                yield real(request.getfixturevalue("ssh_config"), "testbed-behind", opened)
-            case "shared":
-                login = opened.enter_context(shared_login(request.getfixturevalue("ssh_config"), "testbed-login"))
-                session = real(login.config, "testbed-login", opened)
-                assert session.run(["true"]).code == 0 and isinstance(session._line, SharedLine)
-                yield session
+        sessions = {}
+
+        def session(way: str, config: Path) -> Ssh:
+            if way not in sessions:
+                sessions[way] = _session(way, config, opened)
+            return sessions[way]
+
+        yield session
+
+
+def _session(way: str, config: Path, opened: ExitStack) -> Ssh:
+    match way:
+        case "sshd":
+            return real(config, "testbed-login", opened)
+        case "sshd behind a jump host":
+            return real(config, "testbed-behind", opened)
+        case "shared":
+            login = opened.enter_context(shared_login(config, "testbed-login"))
+            session = real(login.config, "testbed-login", opened)
+            assert session.run(["true"]).code == 0 and isinstance(session._line, SharedLine)
+            return session
+    raise AssertionError(way)
+
+
+@pytest.fixture(params=["here", "in process", "in process, two jumps", "sshd", "sshd behind a jump host", "shared"])
+def session(request, kept):
+    match request.param:
+        case "here":
+            return Here(os.environ)
+        case "in process":
+            world = request.getfixturevalue("world")
+            world.server("login")
+            return world.session()
+        case "in process, two jumps":
+            world = request.getfixturevalue("world")
+            world.server("a"), world.server("b"), world.server("login", "ProxyJump a,b")
+            return world.session()
+    return kept(request.param, request.getfixturevalue("ssh_config"))
 
 
 class TestCommands:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from nemotron.transport.base import TransportError
+from nemotron.transport.destination import Destination
 from nemotron.transport.ssh import Ssh
 from nemotron.transport.ssh_chain import Chain
-from nemotron.transport.ssh_config import Destination
 from tests.launcher.transport.shared_login import shared_login
 
 

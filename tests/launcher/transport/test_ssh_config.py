@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nemotron.errors import UsageError
-from nemotron.transport.ssh_config import Destination, route_to
+from nemotron.transport.destination import Destination
+from nemotron.transport.ssh_config import route_to
 
 
 @pytest.fixture
