@@ -69,6 +69,22 @@ async def test_an_endpoint_that_hangs_costs_one_timeout(tmp_path):
         assert time.monotonic() - began < 5
 
 
+async def test_ec01_a_request_s_clock_starts_when_it_is_sent_not_when_it_waits_for_its_turn(tmp_path):
+    narrow = {"patience": 1.0, "parallelism": 4}
+    async with FakeServer(Behaviour(delay=0.05)) as server, harness(server, tmp_path, **narrow) as client:
+        said = await client.ask_all([f"question {n}" for n in range(120)])
+    assert {each.status for each in said} == {200}
+    assert (server.count, server.peak_in_flight) == (120, 4)
+
+
+async def test_ec02_one_that_stalls_leaves_the_others_on_disk(tmp_path):
+    stall = Behaviour(hang="body", when=When(prompt="stalls"))
+    async with FakeServer(stall) as server, harness(server, tmp_path, patience=0.5, use_caching=True) as client:
+        *_, last = await client.ask_all(["a", "b", "c", "stalls"])
+    assert last.status == 504
+    assert sum(len(path.read_bytes().splitlines()) for path in tmp_path.glob("cache/*.jsonl")) == 3
+
+
 async def test_a_stall_is_asked_again_once(tmp_path):
     stall = Behaviour(hang="headers", when=When(first=1))
     async with FakeServer(stall) as server, harness(server, tmp_path, patience=0.3, max_retries=5) as client:

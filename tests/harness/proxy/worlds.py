@@ -56,12 +56,18 @@ class Harness:
 
 @asynccontextmanager
 async def harness(
-    server: FakeServer, folder: Path, *, max_retries: int = 0, patience: float = 10.0, **config: Any
+    server: FakeServer,
+    folder: Path,
+    *,
+    max_retries: int = 0,
+    patience: float = 10.0,
+    parallelism: int | None = None,
+    **config: Any,
 ) -> AsyncIterator[Harness]:
     """`config` is the adapter_config; caching is off unless it says otherwise."""
     adapter = AdapterConfig.of({"use_caching": False, **config})
     url = f"{server.url}/chat/completions"
-    endpoint = Endpoint(url, KEY, max_retries=max_retries, request_timeout=patience)
+    endpoint = Endpoint(url, KEY, parallelism, max_retries, patience)
     folder.mkdir(exist_ok=True)
     async with Proxy(adapter, endpoint, folder, {}) as proxy, aiohttp.ClientSession() as session:
         yield Harness(proxy, session)
