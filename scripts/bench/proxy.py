@@ -54,6 +54,7 @@ def harness_rate(commands: Path, url: str, adapter: dict[str, str]) -> float:
     call(url, "/__control", {"logs": True, "reset_log": True})
     settings = {
         "config.params.parallelism": str(CONNECTIONS),
+        "config.params.request_timeout": "600",
         "config.params.extra.tokenizer": "example/small-bpe",
         "config.params.extra.tokenizer_backend": "huggingface",
         **{f"target.api_endpoint.adapter_config.{key}": value for key, value in adapter.items()},
@@ -63,7 +64,9 @@ def harness_rate(commands: Path, url: str, adapter: dict[str, str]) -> float:
         flags |= {"model_url": f"{url}/completions", "overrides": ",".join(f"{k}={v}" for k, v in settings.items())}
         command = [str(commands / "nemo-evaluator"), "run_eval"]
         command += [part for flag, value in flags.items() for part in (f"--{flag}", value)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        done = subprocess.run(command, capture_output=True, text=True, env=environment())
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     times = [entry["time"] for entry in call(url, "/__log")["log"]]
     return (len(times) - 1) / (max(times) - min(times))
 

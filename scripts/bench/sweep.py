@@ -1,4 +1,4 @@
-"""Thirty endpoints as one sweep through SSH, beside thirty bare sbatch, and how all of its jobs are.
+"""Thirty endpoints as one sweep through SSH, beside thirty times sbatch and no more, and how all of its jobs are.
 
 scripts/testbed up slurm sshd; eval "$(scripts/testbed env)"; python -m scripts.bench.sweep
 """
@@ -11,12 +11,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from nemotron.transport.ssh import Ssh
+from nemotron.transport.ssh_config import Destination
 from scripts.bench.world import fake_server, report
 
 POINTS = 30
 NEMOTRON = [sys.executable, "-m", "nemotron.cli.main"]
 RUN = ("steps", "run", "eval/model_eval", "-c", "quickstart", "-b", "cluster", "--sweep", "sweep.toml", "--json")
-SWEEP = "".join(f'[step-{number}]\ntarget.api_endpoint.model_id = "step-{number}"\n' for number in range(POINTS))
+MODELS = [f"step-{number}" for number in range(POINTS)]
+SWEEP = "".join(f'[{model}]\ntarget.api_endpoint.model_id = "{model}"\n' for model in MODELS)
 BARE = "#!/bin/sh\n#SBATCH --hold\n#SBATCH --output=/dev/null\ntrue\n"
 
 
@@ -43,16 +46,15 @@ def timed(words: tuple[str, ...], folder: Path, environ: dict[str, str]) -> tupl
 
 
 def bare_sbatch() -> float:
-    """As many jobs by sbatch itself, on the login node."""
-    environ = os.environ | {"SLURM_CONF": os.environ["NEL_TEST_SLURM"]}
+    """As many jobs by sbatch alone, through one connection, too."""
+    environ = {"NEMOTRON_SSH_CONFIG": os.environ["NEL_TEST_SSH_CONFIG"], "HOME": os.environ["HOME"]}
+    session = Ssh(Destination("testbed-login", None, None, None), environ)
     began = time.perf_counter()
-    command = ["sbatch", "--parsable", "--account=eval"]
-    ids = [
-        subprocess.run(command, input=BARE, env=environ, capture_output=True, text=True, check=True).stdout.strip()
-        for _ in range(POINTS)
-    ]
+    sbatch = ["sbatch", "--parsable", "--account=eval"]
+    ids = [session.run(sbatch, stdin=BARE.encode()).stdout.strip() for _ in range(POINTS)]
     seconds = time.perf_counter() - began
-    subprocess.run(["scancel", *ids], env=environ, check=True)
+    session.run(["scancel", *ids])
+    session.close()
     return seconds
 
 
@@ -65,7 +67,7 @@ def logins() -> int:
 def main() -> bool:
     if not (os.environ.get("NEL_TEST_SLURM") and os.environ.get("NEL_TEST_SSH_CONFIG")):
         sys.exit('No cluster: scripts/testbed up slurm sshd && eval "$(scripts/testbed env)"')
-    with tempfile.TemporaryDirectory() as name, fake_server(answer="Answer: 3") as url:
+    with tempfile.TemporaryDirectory() as name, fake_server(answer="Answer: 3", models=MODELS) as url:
         folder = Path(name)
         (folder / "env.toml").write_text(profile(folder))
         (folder / "sweep.toml").write_text(SWEEP)
@@ -85,7 +87,7 @@ def main() -> bool:
         [
             report(
                 f"sweep of {POINTS} endpoints through SSH",
-                f"{seconds:.1f} s, {seconds / bare:.1f} x bare sbatch, {connections} connection(s)",
+                f"{seconds:.1f} s, {seconds / bare:.1f} x bare sbatch of {bare:.1f} s, {connections} connection(s)",
                 "< 30 s over one connection",
                 seconds < 30 and connections == 1,
             ),
