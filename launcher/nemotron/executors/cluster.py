@@ -31,7 +31,7 @@ from nemotron.transport.several import read_several
 BACKEND = "slurm"
 DEFAULT_JOB_DIR = "/HOME/.nemotron/jobs"
 """As `-d` shows it, which asks nobody where the home folder is."""
-STOPPED = 75
+STOPPED, INTERRUPTED = 75, 130
 SAID_BY_THE_RUNNER = (0, 1, 2, STOPPED)
 
 
@@ -74,9 +74,16 @@ class ClusterExecutor(ABC):
                 return self._followed(submission)
         except _Interrupted:
             _say(f"Cancelling job {ref.job_id}")
+            return self._cancelled(submission)
+
+    def _cancelled(self, submission: Submission) -> int:
+        """Waits for the summary that the runner writes; told again, not any more."""
+        try:
             with _raising():
                 self.cancel([submission])
                 return self._followed(submission, shows=False)
+        except _Interrupted:
+            return INTERRUPTED
 
     def submit(self, job: Job) -> Submission:
         """What the profile alone makes impossible is refused first, then what the cluster lacks; nothing is made until

@@ -21,6 +21,7 @@ _NEXT_STEPS = (
     ),
     (r"time limit|maxwall", "lower time ({time}) in the profile to what partition and QOS allow (`sinfo -o '%P %l'`)"),
     (r"qos", "correct qos ({qos}) in the profile (`sacctmgr show assoc user=$USER format=account,qos` lists yours)"),
+    (r"gres", "lower gpus_per_node ({gpus_per_node}) in the profile: an evaluation needs none"),
     (r"memory", "lower mem ({mem} MiB) in the profile to what a node has (`sinfo -o '%P %m'`)"),
     (
         r"node configuration|more processors|cpu count|node count",

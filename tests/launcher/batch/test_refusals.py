@@ -19,6 +19,7 @@ FAILED = "sbatch refuses: sbatch: error: Batch job submission failed: "
         (f"{FAILED}Invalid qos specification", "correct qos (brif)"),
         (f"{FAILED}Memory specification can not be satisfied", "lower mem (921600 MiB)"),
         (f"{FAILED}Requested node configuration is not available", "lower cpus_per_task"),
+        (f"{FAILED}Invalid generic resource (gres) specification", "lower gpus_per_node (0)"),
         (f"{FAILED}Invalid feature specification", "correct constraint (avx)"),
         (f"{FAILED}Requested reservation is invalid", "correct reservation (not set)"),
         (f"{FAILED}Job dependency problem", "correct dependency (not set)"),

@@ -81,6 +81,25 @@ def test_ctrl_c_cancels_an_attached_job(cluster_user, slurm):
     assert slurm.job(1)["state"] == "CANCELLED"
 
 
+def test_whoever_is_told_twice_leaves_the_end_to_slurm(cluster_user, slurm):
+    slurm.turn(kill_wait=5.0)
+    deaf = json.dumps({"gsm8k": [{"ignore_term": True}, {"sleep": 600}]})
+    process = cluster_user.start(
+        "steps", "run", "eval/model_eval", "preflight=false", "--run", "cluster", "-t", "gsm8k", FAKE_HARNESS=deaf
+    )
+    try:
+        wait_until(lambda: harness_is_at_work(cluster_user))
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: slurm.job(1)["state"] in ("COMPLETING", "CANCELLED"))
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode in (75, 130) and "Traceback" not in said, said
+    assert slurm.wait(1, "CANCELLED")["state"] == "CANCELLED"
+
+
 def test_a_job_goes_on_when_slurm_says_that_its_time_is_up_and_asks_nothing_twice(cluster_user, slurm):
     cluster_user.evaluate(*ON_CLUSTER, FAKE_HARNESS=json.dumps({"gsm8k": [{"answer": 150}]}))
     wait_until(lambda: "asked 5" in log_of_the_job(cluster_user))
