@@ -13,8 +13,9 @@ What a test can turn, `slurm.turn(knob=value)`:
     cluster             sbatch --parsable prints `ID;CLUSTER`
     next_id             the number of the next job: set it back and numbers are used again
     controller          "up" or "down" (squeue, sbatch, scancel, scontrol fail), after `controller_seconds` of silence
-    accounting          "on"; "late": no rows yet; "stale": rows that still say RUNNING; "off": no accounting;
-                        "down": slurmdbd does not answer
+    accounting          "on"; "late": no rows yet; "nameless": as for the first seconds, when every job is called
+                        allocation; "stale": rows that still say RUNNING; "off": no accounting; "down": slurmdbd does
+                        not answer
     max_submit          so many jobs of a user may wait or run; sbatch refuses further ones
     runs                True: sbatch starts the script as a process of this machine, as a node would, with what
                         --export and --export-file let through, SLURM_* variables, --output, --open-mode, --time,

@@ -233,7 +233,8 @@ def sacct(folder: Path, argv: list[str], _: str) -> None:
             is_last = number == len(lives) - 1
             if mode == "stale" and is_last:
                 life = life | {"state": "RUNNING", "end": None, "exit": "0:0"}
-            print("|".join(_sacct_cell(job, life, name) for name in columns))
+            named = job | {"name": "allocation"} if mode == "nameless" else job
+            print("|".join(_sacct_cell(named, life, name) for name in columns))
             for step, word in life["steps"].items():
                 print("|".join(_step_cell(job, life, step, word, name) for name in columns))
 

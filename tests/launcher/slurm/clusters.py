@@ -61,6 +61,9 @@ class Cluster:
         """The real one takes some seconds to start the job again, the fake one `pause`."""
         raise NotImplementedError
 
+    def find_memory_exhausted(self, ref: JobRef) -> None:
+        """Which the real one does by itself."""
+
 
 class FakeCluster(Cluster):
     def __init__(self, fake: FakeSlurm, folder: Path) -> None:
@@ -70,6 +73,9 @@ class FakeCluster(Cluster):
     def preempt(self, ref: JobRef, pause: float = 0.2) -> None:
         self.fake.turn(requeue_seconds=pause)
         self.fake.preempt(int(ref.job_id))
+
+    def find_memory_exhausted(self, ref: JobRef) -> None:
+        self.fake.exhaust_memory(int(ref.job_id))
 
 
 class RealCluster(Cluster):

@@ -37,6 +37,15 @@ def test_a_job_that_was_killed(cluster):
     assert "killed by signal 9" in state.reason
 
 
+def test_a_job_that_takes_more_memory_than_it_asked_for(cluster):
+    takes = "print('begun', flush=True); x = bytearray(300 << 20); import time; time.sleep(600)"
+    ref = cluster.submit(f'exec python3 -c "{takes}"', "--no-requeue")
+    cluster.logged(ref, "begun")
+    cluster.find_memory_exhausted(ref)
+    state = cluster.ended(ref)
+    assert (state.phase, state.reason) == (Phase.FAILED, "out of memory: raise mem in the profile")
+
+
 def test_a_job_whose_log_cannot_be_written(cluster):
     state = cluster.ended(cluster.submit("exit 0", "--output=/not/there/job.log"))
     assert state.phase is Phase.FAILED

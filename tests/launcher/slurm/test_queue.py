@@ -104,6 +104,12 @@ class TestOutOfTheQueue:
         fake.forget(int(ref.job_id))
         assert state(ref).exit_code == 2
 
+    def test_accounting_may_not_know_its_name_yet(self, fake, job, state):
+        ref = job("FAILED", exit="2:0")
+        fake.forget(int(ref.job_id))
+        fake.turn(accounting="nameless")
+        assert state(ref).exit_code == 2
+
     def test_not_yet_in_accounting_is_not_failed(self, fake, job, state):
         ref = job("RUNNING")
         fake.forget(int(ref.job_id))
