@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
 def note(url: str, target: str, layers: Path) -> None:
     said = {"image": url, "target": target, "layer_mode": oct(layers.stat().st_mode & 0o777)}
     said |= {name: os.environ[name] for name in FOLDERS} | {"srun": os.environ.get("FAKE_SRUN")}
-    with Path(os.environ["FAKE_ENROOT_LOG"]).open("a") as file:
+    with Path(os.environ.get("FAKE_ENROOT_LOG", os.devnull)).open("a") as file:
         file.write(json.dumps(said) + "\n")
 
 

@@ -400,6 +400,13 @@ class Watched(list):
         self._look(command)
 
 
+def test_a_login_node_that_has_enroot_imports_itself(desk, login, monkeypatch):
+    monkeypatch.setenv("PATH", desk.environ["PATH"])
+    path = ensure(login.session(), harness(desk.registry), str(desk.folder), desk.environ)
+    assert b"enroot 3.4.1" in Path(path).with_suffix(".json").read_bytes()
+    assert desk.registry.count("GET", "/blobs/") == 0
+
+
 def test_srun_and_native_on_another_machine_do_not_go_together(desk, login):
     shelf = Shelf(login.session(), str(desk.folder))
     with pytest.raises(UsageError, match="--mode srun goes with --method enroot"):

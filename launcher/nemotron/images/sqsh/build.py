@@ -36,7 +36,7 @@ def build(
     say(f"downloading {len(manifest.layers)} layers, {manifest.size / 1e6:,.0f} MB")
     tree = _fetch_tree(registry, image, manifest, work, Progress("downloaded", manifest.size, say))
     extras = _with_extras(tree, config, str(image))
-    say(f"writing {target}")
+    say("writing the image")
     layers = [path_of(layer, work) for layer in manifest.layers]
     with squashing(program, target, tree.root.looks or Looks()) as stream:
         write_tree(tree, layers, extras, stream)
