@@ -14,6 +14,11 @@ from nemotron.job import Mount, Resources
 MIB = {"": 1, "m": 1, "mi": 1, "mb": 1, "mib": 1, "g": 1024, "gi": 1024, "gb": 1024, "gib": 1024}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
+Runtime = Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"]
+"""What starts a container on a node."""
+READS_SQUASH: tuple[Runtime, ...] = ("pyxis", "enroot", "apptainer")
+"""They also run an image that is a .sqsh file."""
+
 
 def _mib(value: object) -> object:
     """`8192` and `"8192M"` are MiB, `"8G"` is 8192."""
@@ -193,7 +198,7 @@ class SlurmProfile(_Forwarding):
     requeue: bool = True
     max_requeues: int = Field(default=3, ge=0)
     """How often a job goes on by itself after its time limit, a preemption or a failed node."""
-    container_runtime: Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"] = "pyxis"
+    container_runtime: Runtime = "pyxis"
     python: str = "python3"
     """Interpreter on the nodes, 3.6 or later, for the batch step; with container_runtime `none`, of the environment
     that has the harness, whose folder then comes first in PATH."""
@@ -220,7 +225,7 @@ class SlurmProfile(_Forwarding):
 
     @property
     def uses_squash(self) -> bool:
-        return self.image_cache_dir is not None and self.container_runtime in ("pyxis", "enroot", "apptainer")
+        return self.image_cache_dir is not None and self.container_runtime in READS_SQUASH
 
     @property
     def resources(self) -> Resources:

@@ -8,15 +8,14 @@ would shadow the image's. The image's entry point is left out, and files belong 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from nemotron.errors import UsageError
 from nemotron.images.reference import Reference, spelled
 from nemotron.job import Mount
+from nemotron.profiles import READS_SQUASH, Runtime
 
-Runtime = Literal["pyxis", "enroot", "apptainer", "podman", "docker", "none"]
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
-READS_SQUASH: tuple[Runtime, ...] = ("pyxis", "enroot", "apptainer")
 SCRATCH = "/tmp"
 """Working folder and home in a container: there in every image."""
 SEPARATORS = {"pyxis": ":,", "enroot": ":,", "apptainer": ":,", "podman": ":,", "docker": ":,", "none": ""}
