@@ -74,12 +74,14 @@ async def test_a_users_solver_needs_solve_and_nothing_else():
 
 async def test_a_declared_benchmark_runs():
     @benchmark(
-        "capitals", dataset=lambda: [{"country": "France", "target": "Paris", "response": "x"}], prompt="{country}?"
+        "capitals of the example",
+        dataset=lambda: [{"country": "France", "target": "Paris", "response": "x"}],
+        prompt="{country}?",
     )
     @scorer
     def exact(sample: ScorerInput):
         return {"correct": sample.response == sample.target, "extracted": sample.response}
 
-    bundle = await run_evaluation(resolve("capitals"), Parrot())
+    bundle = await run_evaluation(resolve("capitals of the example"), Parrot())
     assert bundle["benchmark"]["scores"]["mean_reward"]["value"] == 1.0
     assert bundle["results"][0]["prompt"] == "France?"

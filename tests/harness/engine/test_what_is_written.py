@@ -88,6 +88,6 @@ async def test_a_replay_reads_the_head_of_an_answer_only(tmp_path):
     await run_evaluation(Doubles(5), Calculator(), output_dir=tmp_path)
     log = tmp_path / "inference_log.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(b"".join(line.partition(b'"timestamp"')[0].rstrip() + b"\n" for line in lines))
+    log.write_bytes(b"".join(line.partition(b'"timestamp"')[0] + b"no JSON}\n" for line in lines))
     ledger = replay(tmp_path, plan_attempts(6)).ledger
     assert [attempt.problem_idx for attempt in ledger.to_ask()] == [5]
