@@ -11,6 +11,7 @@ from tests.launcher.nemotron_process import ROOT, User
 from tests.launcher.world import TOKEN
 from tests.nel import ServerProcess
 
+pytestmark = pytest.mark.timeout(600)
 SCHEMAS = ROOT / "harness/nemo_evaluator/schemas"
 CANARY = "canary-token-that-nobody-may-see"
 

@@ -53,7 +53,7 @@ class User:
             env=self.environ | environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
 
     def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:

@@ -141,12 +141,12 @@ class Finished:
         self.code, self.out, self.err = code, out.decode(errors="replace"), err.decode()
 
 
-def finish(process, timeout=60):
+def finish(process, timeout=300):
     out, err = process.communicate(timeout=timeout)
     return Finished(process.returncode, out, err)
 
 
-def wait_for(condition, seconds=30.0):
+def wait_for(condition, seconds=180.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -38,7 +38,7 @@ class Evaluator:
 
     def __call__(self, *arguments: str, code: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments, **environ)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == code, f"exit {process.returncode}, not {code}\n{out}\n{err}"
         return subprocess.CompletedProcess(arguments, code, out, err)
 

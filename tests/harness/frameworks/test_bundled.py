@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from tests.harness.frameworks.conftest import KEY
+
+pytestmark = pytest.mark.timeout(600)
 
 
 def task(evaluator, server, name="tiny_arithmetic"):

@@ -9,6 +9,7 @@ import pytest
 from nemo_evaluator.cli.nemo_evaluator_main import main
 from tests.harness.frameworks.conftest import KEY, TOY
 
+pytestmark = pytest.mark.timeout(600)
 KEYED = ("--api_key_name", "TOY_TOKEN")
 
 
