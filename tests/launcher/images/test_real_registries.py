@@ -50,6 +50,12 @@ def test_a_wrong_login_is_refused_by_the_token_service(client, behind_tokens):
         client(keyring=keyring).resolve(behind_tokens)
 
 
+def test_our_own_benchmarks_are_among_the_tasks_of_the_image(client, image):
+    listed = read_tasks(client(), image, wanted=["tiny_arithmetic", "gsm8k"])
+    assert listed.find("tiny_arithmetic").endpoint_types == ("chat", "completions")
+    assert listed.find("gsm8k").framework != listed.find("nemo-evaluator.gsm8k").framework
+
+
 def test_lists_the_tasks_of_the_harness_image_without_its_base(client, behind_tokens):
     listed = read_tasks(client(), behind_tokens, wanted=["hellaswag"])
     assert len(listed.tasks) > 100 and listed.layers_read < listed.layers_total
