@@ -1,5 +1,6 @@
 """A token travels in one file of mode 0600 until the job has begun, and is then only the evaluation has it."""
 
+import secrets
 import stat
 import sys
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from nemotron.slurm.folder import SECRETS
-from tests.e2e.slurm_world import CANARY, ClusterUser, Slurm, Submitted, files_with, wait_until
+from tests.e2e.slurm_world import ClusterUser, Slurm, Submitted, files_with, wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
+CANARY = f"sk-not-a-real-key-canary-{secrets.token_hex(8)}"
+"""Of these tests alone: they look at every process of the machine."""
 ODD = "sk-not-a-real-key \"'`$(id)`$HOME\\ \n second line"
 HOLD = {"additional_parameters": {"hold": ""}}
 
@@ -27,8 +30,8 @@ def test_a_token_is_nowhere_but_sealed_in_one_file_and_then_in_the_evaluation(
     cluster_user, cluster, machinery, way, runtime
 ):
     user = cluster_user(way, container_runtime=runtime, python=sys.executable, secret_vars=["ODD_TOKEN"], **HOLD)
-    user.environ["ODD_TOKEN"] = ODD
-    user.server.control(behaviours=[{"delay": 1.0}])
+    user.environ |= {"ENDPOINT_TOKEN": CANARY, "ODD_TOKEN": ODD}
+    user.server.control(behaviours=[{"delay": 1.0}], api_key=CANARY)
     job = user.submit("-t", "tiny_arithmetic", EVAL_LIMIT_SAMPLES="40")
     (waiting,) = user.job_folders.glob(f"*/{SECRETS}")
     assert stat.S_IMODE(waiting.stat().st_mode) == 0o600
