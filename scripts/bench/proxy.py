@@ -64,15 +64,17 @@ def harness_rate(commands: Path, url: str, adapter: dict[str, str]) -> float:
         flags |= {"model_url": f"{url}/completions", "overrides": ",".join(f"{k}={v}" for k, v in settings.items())}
         command = [str(commands / "nemo-evaluator"), "run_eval"]
         command += [part for flag, value in flags.items() for part in (f"--{flag}", value)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment())
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(commands))
         if done.returncode:
             sys.exit(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     times = [entry["time"] for entry in call(url, "/__log")["log"]]
     return (len(times) - 1) / (max(times) - min(times))
 
 
-def environment() -> dict[str, str]:
-    hub = {"HF_ENDPOINT": os.environ["NEL_TEST_HUB"], "HF_HUB_DISABLE_XET": "1"}
+def environment(commands: Path) -> dict[str, str]:
+    """The published one finds the harness's own command on PATH, as after activating its environment."""
+    hub = {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
+    hub |= {"HF_ENDPOINT": os.environ["NEL_TEST_HUB"], "HF_HUB_DISABLE_XET": "1"}
     return {**os.environ, **hub, "NEMO_EVALUATOR_TELEMETRY_LEVEL": "0"}
 
 
