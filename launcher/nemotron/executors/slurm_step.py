@@ -30,6 +30,8 @@ OK, TASK_FAILED, REFUSED, STOPPED = 0, 1, 2, 75
 TAIL_BYTES = 1 << 14
 SAID = ("error: ", "srun: error: ", "slurmstepd: error: ", "pyxis: ")
 """How lines begin in which somebody says why it went wrong."""
+COMPLAINT = re.compile(r"error|fatal|unrecognized|cannot|denied|no such|not found|failed|unable", re.IGNORECASE)
+SHOWN_LINES = 5
 FOR_THE_RUNNER = ("SLURM_JOB_", "SLURM_CLUSTER_NAME", "SLURM_RESTART_COUNT", "SLURMD_NODENAME", "SLURM_CPUS_")
 
 Requeue = Callable[[str], str]
@@ -283,23 +285,24 @@ def why(step: Step, code: int) -> str:
     """In the words of whoever knows: the runner says what it refuses, tools say what they could not do."""
     if code in (OK, STOPPED):
         return ""
-    line = last_words(os.path.join(step.folder, LOG))
+    lines = last_lines(os.path.join(step.folder, LOG))
+    line = lines[-1] if lines else "it said nothing"
     if code in (TASK_FAILED, REFUSED):
         return next((line[len(start) :] for start in SAID if line.startswith(start)), "")
     tool = os.path.basename(step.spec["run"][0])
     if code == 137:
         return "killed (137), by the system when memory runs out: raise mem in the profile if it did"
-    return "%s ended with %d: %s" % (tool, code, line)
+    return "%s ended with %d: %s" % (tool, code, next(filter(COMPLAINT.search, reversed(lines)), line))
 
 
-def last_words(path: str) -> str:
+def last_lines(path: str) -> List[str]:
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
-        return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return []
+    return [line.strip() for line in lines if line.strip()][-SHOWN_LINES:]
 
 
 def remove(path: str) -> None:

@@ -242,6 +242,13 @@ def test_what_cannot_be_prepared_is_not_run(node):
     assert "ran" not in node.log() and "no such image" in node.marker().reason
 
 
+def test_a_tools_complaint_is_the_reason_not_its_last_line(node):
+    says = "echo \"srun: unrecognized option '--container-image=x'\"; echo 'Try \"srun --help\" for more information'"
+    node.job("", run=["sh", "-c", f"{says}; exit 255"])
+    assert node.run() == 255
+    assert node.marker().reason == "sh ended with 255: srun: unrecognized option '--container-image=x'"
+
+
 def test_a_tool_that_is_not_there_is_named(node):
     node.job("", run=["no-such-tool", "run"])
     assert node.run() == 1
