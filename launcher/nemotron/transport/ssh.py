@@ -9,10 +9,11 @@ from nemotron.transport.destination import Destination
 from nemotron.transport.sftp import Files
 from nemotron.transport.ssh_chain import Chain
 from nemotron.transport.ssh_config import route_to
-from nemotron.transport.ssh_line import Line, NotSentError
+from nemotron.transport.ssh_line import Line, NoRoomError, NotSentError
 from nemotron.transport.ssh_shared import shared_line
 
 T = TypeVar("T")
+LOOK_SECONDS = 0.2
 
 
 class Ssh:
@@ -29,6 +30,8 @@ class Ssh:
         self._line: Line | None = None
         self._idle: list[Files] = []
         self._lock = threading.RLock()
+        self._given_back = threading.Condition(self._lock)
+        self._taken = 0
 
     def run(self, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0) -> Done:
         line, is_new = self._connected()
@@ -60,6 +63,8 @@ class Ssh:
         line, is_new = self._connected()
         try:
             return self._ask_once(line, ask)
+        except NoRoomError:
+            raise
         except TransportError:
             self._drop(line)
             if is_new:
@@ -67,23 +72,41 @@ class Ssh:
         return self._ask_once(self._connected()[0], ask)
 
     def _ask_once(self, line: Line, ask: Callable[[Files], T]) -> T:
-        """Over an SFTP session that nobody uses just now; as many are kept as were needed at once."""
-        with self._lock:
-            files = self._idle.pop() if self._idle and line is self._line else None
-        files = files or line.files()
+        files = self._take(line)
+        is_sound = False
         try:
             answer = ask(files)
-        except BaseException as error:
-            self._give_back(files, line, is_sound=isinstance(error, OSError))
+            is_sound = True
+        except OSError:
+            is_sound = True
             raise
-        self._give_back(files, line, is_sound=True)
+        finally:
+            self._give_back(files, line, is_sound=is_sound)
         return answer
 
+    def _take(self, line: Line) -> Files:
+        """An SFTP session that nobody uses just now; as many are kept as were needed at once, and the server takes."""
+        while True:
+            with self._lock:
+                self._taken += 1
+                if self._idle and line is self._line:
+                    return self._idle.pop()
+            try:
+                return line.files()
+            except BaseException as error:
+                with self._given_back:
+                    self._taken -= 1
+                    if not isinstance(error, NoRoomError) or not (self._taken or self._idle):
+                        raise
+                    self._given_back.wait_for(lambda: self._idle, LOOK_SECONDS)
+
     def _give_back(self, files: Files, line: Line, *, is_sound: bool) -> None:
-        with self._lock:
+        with self._given_back:
+            self._taken -= 1
             is_kept = is_sound and line is self._line
             if is_kept:
                 self._idle.append(files)
+            self._given_back.notify()
         if not is_kept:
             files.close()
 

@@ -1,5 +1,6 @@
 """Connections through connections: a login node, and every jump host before it."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
@@ -9,7 +10,7 @@ from nemotron.transport.base import Done, TransportError
 from nemotron.transport.sftp import SECONDS, Files
 from nemotron.transport.ssh_config import Hop
 from nemotron.transport.ssh_exec import BROKEN, close_channel, closed_after, execute
-from nemotron.transport.ssh_line import NotSentError, command_line
+from nemotron.transport.ssh_line import NoRoomError, NotSentError, command_line
 from nemotron.transport.ssh_process import SocketProcess
 from nemotron.transport.ssh_wire import Wire, dial, open_wire
 
@@ -19,6 +20,7 @@ class Chain:
 
     def __init__(self, route: Sequence[Hop], environ: Mapping[str, str]) -> None:
         self._hop = route[-1]
+        self._opening = threading.Lock()
         with ExitStack() as opened:
             end: Wire | None = None
             for hop in route:
@@ -61,10 +63,12 @@ class Chain:
         return channel
 
     def _channel(self) -> paramiko.Channel:
+        """One after the other, as paramiko keeps but one reason for all that failed."""
         try:
-            return self._end.open_session(timeout=self._hop.connect_timeout)
+            with self._opening:
+                return self._end.open_session(timeout=self._hop.connect_timeout)
         except paramiko.ChannelException as error:
-            raise TransportError(f"{self._hop} opens no further channel: {error.text}.") from None
+            raise NoRoomError(f"{self._hop} opens no further channel: {error.text}.") from None
         except BROKEN as error:
             raise NotSentError(f"{self._hop} opens no channel: {error or 'connection lost'}.") from None
 

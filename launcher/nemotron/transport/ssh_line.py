@@ -16,6 +16,10 @@ class NotSentError(TransportError):
     """The connection turned out broken before the command went out: it can be sent again."""
 
 
+class NoRoomError(TransportError):
+    """The server takes no more channels on this connection, which is as good as ever."""
+
+
 class Line(Protocol):
     @property
     def is_alive(self) -> bool:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -145,6 +146,14 @@ class TestLimits:
         session.run(["true"])
         with pytest.raises(TransportError, match="me@login opens no further channel"):
             session.run(["true"])
+
+    def test_files_make_do_with_the_channels_that_there_are(self, world, tmp_path):
+        server = world.server("login", most_channels=2)
+        session = world.session()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: session.write(str(tmp_path / f"file-{n}"), b"x" * n), range(40)))
+        assert all((tmp_path / f"file-{n}").read_bytes() == b"x" * n for n in range(40))
+        assert server.connections == 1
 
     def test_one_without_sftp_says_so(self, world):
         world.server("login", has_sftp=False)
