@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes.slurm import FakeSlurm
 
+pytestmark = pytest.mark.timeout(300)
 COLUMNS = "--Format=JobID:10,State:20,RestartCnt:5,Reason:20"
 
 
@@ -19,7 +20,7 @@ def slurm(tmp_path):
 
 
 def run(slurm, *command, stdin=""):
-    return subprocess.run(command, env=slurm.environ(), input=stdin, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=slurm.environ(), input=stdin, capture_output=True, text=True, timeout=180)
 
 
 def submit(slurm, tmp_path, body, *options):
