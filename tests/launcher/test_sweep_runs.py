@@ -1,7 +1,11 @@
 """A sweep as a user runs it, on this machine: real runners around a fake harness."""
 
 import json
+import os
+import pty
 import re
+import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -44,6 +48,27 @@ def test_its_jobs_are_shown_together(user, sweep):
     assert shown.stdout.splitlines()[-1].endswith(": 2 completed.")
     states = points(user("jobs", "status", "--sweep", "--json"))
     assert {name: state["job"] for name, state in states.items()} == {n: p["job"]["id"] for n, p in submitted.items()}
+
+
+def test_on_a_terminal_they_are_shown_until_the_last_has_ended(user, sweep):
+    sweep(MODELS, FAKE_HARNESS=json.dumps({"gsm8k": [{"sleep": 3}]}))
+    shown = on_a_terminal(user, "jobs", "status", "--sweep")
+    assert "running" in shown and shown.rstrip().endswith(": 2 completed.")
+
+
+def on_a_terminal(user, *words: str) -> str:
+    """Everything that a command writes until it ends."""
+    ours, theirs = pty.openpty()
+    environ = user.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(user.command(*words), cwd=user.folder, env=environ, stdin=theirs, stdout=theirs) as process:
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # EIO: nobody has the other end any more
+            while chunk := os.read(ours, 4096):
+                said += chunk
+        os.close(ours)
+        assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode())
 
 
 def test_without_a_submission_every_point_is_shown(user, sweep):
