@@ -22,6 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from nemotron.errors import SubmitError, UsageError
 from nemotron.executors.base import PLAN, RUNNER, Pace, read_here, stage
+from nemotron.executors.orphans import owner_label, remove_orphans
 from nemotron.executors.shipped import source
 from nemotron.files import write_bytes
 from nemotron.home import home
@@ -76,7 +77,8 @@ class DockerExecutor:
     def run(self, job: Job) -> int:
         folder = self._folder()
         with self._client() as client:
-            container = self._create(client, job, folder)
+            remove_orphans(client)
+            container = self._create(client, job, folder, owner_label(folder))
             try:
                 with _forwarding_signals(container):
                     with self._started(container, job, client, stops_at_end=True):
@@ -95,7 +97,7 @@ class DockerExecutor:
     def submit(self, job: Job) -> Submission:
         folder = self._folder()
         with self._client() as client:
-            container = self._create(client, job, folder)
+            container = self._create(client, job, folder, {})
             try:
                 with self._started(container, job, client, stops_at_end=False):
                     pass
@@ -162,7 +164,7 @@ class DockerExecutor:
         finally:
             client.close()
 
-    def _create(self, client: "DockerClient", job: Job, folder: Path) -> "Container":
+    def _create(self, client: "DockerClient", job: Job, folder: Path, labels: Mapping[str, str]) -> "Container":
         if job.image is None:
             raise UsageError("A container needs an image: set EVAL_HARNESS_IMAGE, or harness_image=REGISTRY/NAME:TAG.")
         check_mounts(job, self._environ)
@@ -174,6 +176,7 @@ class DockerExecutor:
         write_bytes(folder / START, source(START))
         name = f"{job.name}-{randomness.token_hex(3)}"
         arguments = container_arguments(job, self._profile.network, engine, (os.getuid(), os.getgid()), folder)
+        arguments["labels"] |= labels
         try:
             container: Container = client.containers.create(image, name=name, **arguments)
         except BaseException:

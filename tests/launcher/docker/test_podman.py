@@ -129,8 +129,10 @@ def test_a_signal_to_an_attached_run_reaches_the_runner(engine, image, environ, 
     assert attached.returncode == 75
 
 
-def test_a_container_ends_with_the_command_that_waits_for_it_even_when_that_is_killed(engine, image, environ, tmp_path):
-    """Its standard input ends with whoever held it."""
+def test_a_container_ends_with_the_command_that_waits_for_it_even_when_that_is_killed(
+    engine, executor, job, image, environ, tmp_path
+):
+    """Its standard input ends with whoever held it, and the next attached run takes it away."""
     command = [sys.executable, "-c", ATTACHED, WAITS, image, str(tmp_path / "results"), engine]
     with contextlib.closing(docker.DockerClient(engine, version="auto")) as client:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environ}) as attached:
@@ -140,8 +142,12 @@ def test_a_container_ends_with_the_command_that_waits_for_it_even_when_that_is_k
         try:
             wait_until(lambda: client.containers.get(left.id).status == "exited")
             assert b"stopped in order" in left.logs()
+            assert executor.run(job("", image)) == 0
+            with pytest.raises(docker.errors.NotFound):
+                client.containers.get(left.id)
         finally:
-            left.remove(force=True)
+            with contextlib.suppress(docker.errors.NotFound):
+                left.remove(force=True)
 
 
 def test_a_bridge_reaches_an_endpoint_of_this_machine_by_its_name(engine, environ, job, image, tmp_path):
