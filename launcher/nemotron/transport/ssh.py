@@ -2,18 +2,19 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nemotron.transport.base import Done, Entry, TransportError
 from nemotron.transport.destination import Destination
 from nemotron.transport.sftp import Files
+from nemotron.transport.sftp_pool import FilesPool
 from nemotron.transport.ssh_chain import Chain
 from nemotron.transport.ssh_config import route_to
 from nemotron.transport.ssh_line import Line, NoRoomError, NotSentError
 from nemotron.transport.ssh_shared import shared_line
 
 T = TypeVar("T")
-LOOK_SECONDS = 0.2
 
 
 class Ssh:
@@ -27,21 +28,18 @@ class Ssh:
         self._environ = environ
         self._route = route_to(destination, environ)
         self.name = str(self._route[-1])
-        self._line: Line | None = None
-        self._idle: list[Files] = []
+        self._kept: _Kept | None = None
         self._lock = threading.RLock()
-        self._given_back = threading.Condition(self._lock)
-        self._taken = 0
 
     def run(self, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0) -> Done:
-        line, is_new = self._connected()
+        kept, is_new = self._connected()
         try:
-            return line.run(command, stdin, timeout)
+            return kept.line.run(command, stdin, timeout)
         except NotSentError:
-            self._drop(line)
+            self._drop(kept)
             if is_new:
                 raise
-        return self._connected()[0].run(command, stdin, timeout)
+        return self._connected()[0].line.run(command, stdin, timeout)
 
     def write(self, path: str, content: bytes, mode: int = 0o644) -> None:
         self._ask(lambda files: files.write(path, content, mode))
@@ -56,77 +54,46 @@ class Ssh:
         self._ask(lambda files: files.remove(path))
 
     def close(self) -> None:
-        self._drop(self._line)
+        self._drop(self._kept)
 
     def _ask(self, ask: Callable[[Files], T]) -> T:
         """Twice, if it must be: what is done to files here may be done again."""
-        line, is_new = self._connected()
+        kept, is_new = self._connected()
         try:
-            return self._ask_once(line, ask)
+            with kept.pool.borrowed() as files:
+                return ask(files)
         except NoRoomError:
             raise
         except TransportError:
-            self._drop(line)
+            self._drop(kept)
             if is_new:
                 raise
-        return self._ask_once(self._connected()[0], ask)
+        with self._connected()[0].pool.borrowed() as files:
+            return ask(files)
 
-    def _ask_once(self, line: Line, ask: Callable[[Files], T]) -> T:
-        files = self._take(line)
-        is_sound = False
-        try:
-            answer = ask(files)
-            is_sound = True
-        except OSError:
-            is_sound = True
-            raise
-        finally:
-            self._give_back(files, line, is_sound=is_sound)
-        return answer
-
-    def _take(self, line: Line) -> Files:
-        """An SFTP session that nobody uses just now; as many are kept as were needed at once, and the server takes."""
-        while True:
-            with self._lock:
-                self._taken += 1
-                if self._idle and line is self._line:
-                    return self._idle.pop()
-            try:
-                return line.files()
-            except BaseException as error:
-                with self._given_back:
-                    self._taken -= 1
-                    if not isinstance(error, NoRoomError) or not (self._taken or self._idle):
-                        raise
-                    self._given_back.wait_for(lambda: self._idle, LOOK_SECONDS)
-
-    def _give_back(self, files: Files, line: Line, *, is_sound: bool) -> None:
-        with self._given_back:
-            self._taken -= 1
-            is_kept = is_sound and line is self._line
-            if is_kept:
-                self._idle.append(files)
-            self._given_back.notify()
-        if not is_kept:
-            files.close()
-
-    def _connected(self) -> tuple[Line, bool]:
-        """The line, and whether it is new."""
+    def _connected(self) -> "tuple[_Kept, bool]":
+        """The connection, and whether it is new."""
         with self._lock:
-            if self._line is not None and not self._line.is_alive:
-                self._drop(self._line)
-            if self._line is not None:
-                return self._line, False
+            if self._kept is not None and not self._kept.line.is_alive:
+                self._drop(self._kept)
+            if self._kept is not None:
+                return self._kept, False
             shared = shared_line(self._destination, self._route[-1], self._environ)
-            self._line = shared or Chain(self._route, self._environ)
-            return self._line, True
+            line = shared or Chain(self._route, self._environ)
+            self._kept = _Kept(line, FilesPool(line.files))
+            return self._kept, True
 
-    def _drop(self, line: Line | None) -> None:
+    def _drop(self, kept: "_Kept | None") -> None:
         """Unless another thread has done so, and connected again."""
         with self._lock:
-            if line is None or line is not self._line:
+            if kept is None or kept is not self._kept:
                 return
-            idle, self._idle, self._line = self._idle, [], None
-        for files in idle:
-            files.close()
-        line.close()
+            self._kept = None
+        kept.pool.close()
+        kept.line.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    line: Line
+    pool: FilesPool

@@ -47,7 +47,7 @@ def _session(way: str, config: Path, opened: ExitStack) -> Ssh:
         case "shared":
             login = opened.enter_context(shared_login(config, "testbed-login"))
             session = real(login.config, "testbed-login", opened)
-            assert session.run(["true"]).code == 0 and isinstance(session._line, SharedLine)
+            assert session.run(["true"]).code == 0 and isinstance(session._kept.line, SharedLine)
             return session
     raise AssertionError(way)
 

@@ -49,7 +49,7 @@ def test_another_user_is_another_login(login):
     """By the control path, which has the user's name in it here."""
     with session_to(login.config, user="nobody") as session:
         session.run(["true"])
-        assert isinstance(session._line, Chain)
+        assert isinstance(session._kept.line, Chain)
 
 
 def test_a_code_255_of_a_command_is_a_code(login):
