@@ -8,10 +8,10 @@ from pathlib import Path
 DATASETS = {
     r"(adlr_)?arc_(challenge|easy)": "allenai/ai2_arc",
     r"hellaswag$": "Rowan/hellaswag",
-    r"(adlr_)?gsm8k": "openai/gsm8k",
+    r"(adlr_)?gsm8k(?!_platinum)": "openai/gsm8k",
     r"mgsm": "juletxara/mgsm",
     r"ifeval": "google/IFEval",
-    r"mmlu_prox": "li-lab/MMLU-ProX",
+    r"mmlu_prox(?!_lite)": "li-lab/MMLU-ProX",
     r"milu_": "ai4bharat/MILU",
     r"(adlr_)?gpqa": "Idavidrein/gpqa",
     r"humaneval_instruct": "openai/openai_humaneval",

@@ -137,6 +137,7 @@ def test_another_backend_needs_no_hub():
         ("lm-evaluation-harness.gsm8k_cot_instruct", ("openai/gsm8k",)),
         ("milu_Hindi", ("ai4bharat/MILU",)),
         ("hellaswag_multilingual", ()),
+        ("gsm8k_platinum", ()),
         ("anything", ()),
     ],
 )
