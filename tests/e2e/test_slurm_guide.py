@@ -1,5 +1,7 @@
-"""The guide's Slurm commands as they are printed: the profile, a verification run, the loop over checkpoints, a look at
-the results. Parts of the testbed: hub, slurm, podman, registry, image."""
+"""The Slurm commands of guide and README as they are printed: profile, verification run, the loop over checkpoints, results.
+
+Parts of the testbed: hub, slurm, podman, registry, image.
+"""
 
 import json
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 from tests.conftest import _testbed
 from tests.e2e.test_direct_guide import LOOP, PREPARE, TASKS, TOKEN, Guide, addressed, checkpoints, guide
+from tests.e2e.test_readme import blocks
 
 __all__ = ["guide"]
 
@@ -56,6 +59,27 @@ async def test_the_commands_for_slurm_run_as_printed(guide: Guide, slurm: dict[s
     assert json.loads(inspected) == dict.fromkeys(TASKS, "ok")
     assert TOKEN not in said
     assert not [p for p in guide.folder.rglob("*") if p.is_file() and TOKEN.encode() in p.read_bytes()]
+
+
+@pytest.mark.hub
+@pytest.mark.timeout(900)
+async def test_the_readmes_commands_for_slurm_run(guide: Guide, slurm: dict[str, str]):
+    """As printed, but for what every reader replaces, and with a short suite."""
+    (section,) = (block for block in blocks("sh") if "-c slurm" in block)
+    image = _testbed("NEL_TEST_IMAGE", "image")
+    guide.environ |= {"SLURM_CONF": slurm["SLURM_CONF"], "EVAL_HARNESS_IMAGE": image}
+    first, _, rest = section.partition("\n")
+    await guide.type(first)
+    fill_in(guide.folder / "env.toml", guide)
+    async with checkpoints() as servers:
+        mine = {"http://model.example.com/v1": servers["run-a"].url, "my-org/my-model": "run-a", "...": TOKEN}
+        for printed, own in (mine | {"/shared": str(guide.folder), "base_en": "quickstart"}).items():
+            assert printed in rest
+            rest = rest.replace(printed, own)
+        said = await guide.type(rest)
+    summary = json.loads((guide.folder / "results/summary.json").read_text())
+    assert summary == {"tiny_arithmetic": "ok", "tiny_choice": "ok"}, said
+    assert TOKEN not in said
 
 
 def fill_in(profile: Path, guide: Guide) -> None:
