@@ -138,12 +138,16 @@ class Pipeline:
 
     async def _seed_all(self) -> None:
         for attempt in self._to_ask:  # one iterator, shared by the workers
+            if is_ending():
+                return
             started = time.perf_counter()
             try:
                 seed = checked_seed(await self.env.seed(attempt.problem_idx))
             except FAULTS as error:
                 self._no_answer(Seeded(attempt, SeedResult(""), _ms(started)), "seed", fault(error), 0.0)
                 continue
+            if is_ending():  # and the benchmark has swallowed the news
+                return
             if seed.repeat != attempt.repeat:
                 seed = replace(seed, repeat=attempt.repeat)
             await self._seeded.put(Seeded(attempt, seed, _ms(started)))

@@ -2,22 +2,19 @@
 
 import asyncio
 import difflib
-import json
 import logging
 import os
-import re
 import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 import orjson
-from tenacity import RetryCallState
 
 from nemo_evaluator.errors import RequestError, UsageError
 from nemo_evaluator.models.authorization import choose_authorization, secrets_of, split_credentials
+from nemo_evaluator.models.call import Call, Tally, compiled, last_text, leading_system, strings, to_bytes
 from nemo_evaluator.models.learned import Dialects
 from nemo_evaluator.models.limiter import AdaptiveLimiter
 from nemo_evaluator.models.payload import (
@@ -34,7 +31,7 @@ from nemo_evaluator.models.payload import (
     redact_url,
     resource_url,
 )
-from nemo_evaluator.models.reply import Reading, mask, read_reply, text_of
+from nemo_evaluator.models.reply import Reading, mask, read_reply
 from nemo_evaluator.models.retry import AttemptFailed, RetryPolicy
 from nemo_evaluator.models.transport import StaleConnection, Timeouts, Transport
 from nemo_evaluator.types import ModelResponse
@@ -43,36 +40,6 @@ logger = logging.getLogger(__name__)
 
 HINT_SECONDS = 5.0
 EARLY_STOP_CHARACTERS = 16
-
-
-@dataclass(slots=True)
-class Call:
-    """One request to the model through all its attempts."""
-
-    protocol: Protocol
-    question: dict[str, Any]
-    """`messages` or `prompt`, and what only this call asks for."""
-    generation: Generation
-    reading: Reading
-    dialect: Dialect
-    retries: RetryCallState | None = None
-    started: float | None = None
-    attempts: int = 0
-    was_stale: bool = False
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the requests of one client."""
-
-    requests: int = 0
-    retries: int = 0
-    stale_connections: int = 0
-    over_budget: int = 0
-    """Answers longer than max_tokens: the server does not count reasoning as OpenAI does."""
-    early_stops: int = 0
-    """Answers that a stop string may have ended in their first characters."""
-    errors: Counter[str] = field(default_factory=Counter)
 
 
 class ModelClient:
@@ -360,35 +327,3 @@ class ModelClient:
         if near := difflib.get_close_matches(self.model, served, n=1, cutoff=0.4):
             return f" Did you mean model {near[0]!r}?"
         return f" It serves {', '.join(served[:5])}; none is called {self.model!r}."
-
-
-def strings(stop: list[str] | str | None) -> tuple[str, ...]:
-    return (stop,) if isinstance(stop, str) else tuple(stop or ())
-
-
-def compiled(pattern: str | None) -> re.Pattern[str] | None:
-    if pattern is None:
-        return None
-    try:
-        return re.compile(pattern, re.DOTALL)
-    except re.error as error:
-        raise UsageError(f"reasoning_pattern {pattern!r} is not a regular expression: {error}.") from None
-
-
-def to_bytes(body: dict[str, Any]) -> bytes:
-    """orjson refuses what is not valid Unicode (a lone surrogate, cut out of an emoji); escaped, it can be sent."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        return json.dumps(body).encode()
-
-
-def last_text(messages: Messages) -> str:
-    content = messages[-1].get("content") if messages else ""
-    return text_of(content)
-
-
-def leading_system(messages: Messages) -> str | None:
-    if messages and messages[0].get("role") in ("system", "developer"):
-        return text_of(messages[0].get("content"))
-    return None

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import orjson
 
-from nemo_evaluator.models.client import to_bytes
+from nemo_evaluator.models.call import to_bytes
 
 
 @dataclass(slots=True)

@@ -165,6 +165,23 @@ class Stubborn(Calculator):
         return SolveResult("too late")
 
 
+class StubbornSeeds(Doubles):
+    async def seed(self, idx):
+        if len(self.seeded) >= 32:  # 16 of them for the fingerprint
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+        return await super().seed(idx)
+
+
+async def test_a_run_ends_although_a_benchmark_takes_no_notice():
+    env, stop = StubbornSeeds(400), asyncio.Event()
+    running = asyncio.create_task(run_evaluation(env, solver := Calculator(delay=0.01), max_concurrent=2, stop=stop))
+    while len(solver.asked) < 16:
+        await asyncio.sleep(0.01)
+    stop.set()
+    assert (await asyncio.wait_for(running, 60))["status"] == "interrupted"
+
+
 async def test_a_run_ends_when_it_is_cancelled():
     running = asyncio.create_task(run_evaluation(Doubles(4), solver := Calculator(delay=60)))
     while not solver.asked:
