@@ -119,10 +119,8 @@ class SlurmPatient:
         for partition in chosen(self.cluster.partitions, self.profile.partition) if not found else ():
             nodes = [node for node in self.cluster.nodes if node.partition == partition.name]
             available = [node for node in nodes if node.is_available]
-            limit = in_words(partition.max_seconds) if partition.max_seconds else "none"
-            yield ok(
-                f"Partition {partition.name} is up, {len(available)} of {len(nodes)} nodes available, limit {limit}"
-            )
+            limit = f"time limit {in_words(partition.max_seconds)}" if partition.max_seconds else "no time limit"
+            yield ok(f"Partition {partition.name} is up, {len(available)} of {len(nodes)} nodes available, {limit}")
             if nodes and not available:
                 states = ", ".join(sorted({node.state for node in nodes}))
                 action = "jobs wait until one is back: choose another partition, or ask the site"
