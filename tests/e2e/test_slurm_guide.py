@@ -1,4 +1,4 @@
-"""The Slurm commands of guide and README as they are printed: profile, verification run, the loop over checkpoints, results.
+"""Slurm commands of guide and README as they are printed: profile, verification run, loop over checkpoints, results.
 
 Parts of the testbed: hub, slurm, podman, registry, image.
 """

@@ -75,9 +75,8 @@ def processes_with(text: str) -> tuple[list[bytes], dict[int, bytes]]:
     return commands, holders
 
 
-@pytest.mark.parametrize("way", ["submitit", "ssh"])
-def test_an_endpoint_without_a_token_needs_none(cluster_user, way):
-    user = cluster_user(way)
+def test_an_endpoint_without_a_token_needs_none(cluster_user):
+    user = cluster_user("submitit")
     user.server.control(api_key=None)
     del user.environ["ENDPOINT_TOKEN"]
     job = user.submit("-t", "tiny_arithmetic", EVAL_LIMIT_SAMPLES="2", EVAL_API_KEY_NAME="null")
