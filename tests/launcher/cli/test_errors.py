@@ -5,7 +5,7 @@ import pytest
 STEP = ("steps", "run", "eval/model_eval")
 
 WRONG = {
-    "no such command": (("step",), "'step'. There are steps, jobs, images", 2),
+    "no such command": (("step",), "'step'. There are steps, jobs, doctor, images", 2),
     "no such subcommand": (("steps", "start"), "'start'. There are list, show, run", 2),
     "no such option": ((*STEP, "--confg", "direct"), "'--confg'", 2),
     "no step": (("steps", "run"), "'ID'; see `nemotron steps run --help`", 2),
