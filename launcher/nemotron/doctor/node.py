@@ -10,6 +10,8 @@ from nemotron.executors import executor_for
 from nemotron.executors.base import Executor
 from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import SlurmProfile
+from nemotron.slurm.job_ref import JobRef
+from nemotron.transport.reach import session_for
 
 NAME = "nemotron-doctor"
 MINUTE = 60
@@ -39,13 +41,16 @@ def probe_job(questions: Mapping[str, Any], job: Job | None, folder: str) -> Job
 def facts_from_node(
     profile: SlurmProfile, job: Job, environ: Mapping[str, str], seconds: float, clock: Callable[[], float]
 ) -> Facts:
-    """Raises StillWaiting, and whatever goes wrong with any job; the job is gone afterwards."""
+    """Raises StillWaiting, and whatever goes wrong with any job. The job is gone afterwards; its folder stays where it
+    may tell what went wrong."""
     executor = executor_for(small_profile(profile), environ)
     submission = executor.submit(job)
     state = JobState(Phase.QUEUED)
     try:
         state = _ended(executor, submission, seconds, clock)
-        return _facts(executor, submission, state, clock)
+        facts = _facts(executor, submission, state, clock)
+        session_for(profile, environ).remove(JobRef.of(submission).folder)
+        return facts
     finally:
         if not state.phase.is_final:
             executor.cancel([submission])
