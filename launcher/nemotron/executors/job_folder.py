@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nemotron.errors import SubmitError
 from nemotron.executors.cluster_survey import Survey
+from nemotron.executors.sbatch import warning
 from nemotron.executors.sealed import new_key, seal
 from nemotron.executors.shipped import batch_step, source
 from nemotron.images.reference import Reference, parse_image
@@ -109,6 +110,8 @@ def job_folder(
         "first_in_path": "" if profile.runs_images or "/" not in profile.python else str(Path(profile.python).parent),
         "output_dir": job.output_dir,
         "has_secrets": bool(values),
+        "time_limit": profile.time,
+        "warning": warning(profile.time),
         "max_requeues": profile.max_requeues if profile.requeue else 0,
     }
     key = new_key()

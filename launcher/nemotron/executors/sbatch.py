@@ -9,6 +9,7 @@ from nemotron.errors import UsageError
 from nemotron.profiles import SlurmProfile
 from nemotron.slurm.folder import LOG
 
+TIME_IS_UP = "USR2"
 WARNING_SECONDS = 60
 """Between the signal and the time limit: for the runner to end its harness, and to write its summary."""
 _KEY = re.compile(r"[a-z][a-z-]*")
@@ -86,16 +87,17 @@ def directives(profile: SlurmProfile, name: str, folder: str, comment: str, vari
         gpus_per_node=profile.gpus_per_node or None,
         requeue=profile.requeue,
         no_requeue=not profile.requeue,
-        signal=f"B:USR2@{_warning(profile.time)}",
+        signal=f"B:{TIME_IS_UP}@{warning(profile.time)}",
         export=",".join(variables) or "NONE",
         additional=profile.additional_parameters,
     )
 
 
 def script(directives: Directives, command: Sequence[str]) -> str:
-    """The command takes the place of the shell, so that it gets the signals that are meant for the batch step."""
+    """The command takes the place of the shell, so that it gets the signals that are meant for the batch step. Until it
+    listens, the one that warns of the time limit must not end it."""
     lines = [f"#SBATCH {directive}" for directive in directives]
-    return "\n".join(["#!/bin/bash", *lines, "", f"exec {shlex.join(command)}", ""])
+    return "\n".join(["#!/bin/bash", *lines, "", f"trap '' {TIME_IS_UP}", f"exec {shlex.join(command)}", ""])
 
 
 def check_additional(parameters: Mapping[str, str]) -> None:
@@ -130,6 +132,7 @@ def _time(seconds: int) -> str:
     return f"{days}-{hours:02}:{minutes:02}:{seconds:02}"
 
 
-def _warning(time: int | None) -> int:
-    """Short jobs give a quarter of their time. Slurm looks every 30 s, so the signal may come as much earlier."""
+def warning(time: int | None) -> int:
+    """Seconds before the time limit at which the step is told. Short jobs give a quarter of their time. Slurm looks
+    every 30 s, so the signal may come as much earlier."""
     return min(WARNING_SECONDS, max(1, (time or 4 * WARNING_SECONDS) // 4))

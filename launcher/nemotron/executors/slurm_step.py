@@ -43,11 +43,19 @@ class Failed(Exception):
 
 
 class Stop:
-    """What Slurm told this step."""
+    """What Slurm told this step. That its time is nearly up, it also sees by itself: told before it listened, it would
+    never know."""
 
-    def __init__(self) -> None:
-        self.is_requested = False
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._is_told = False
         self.time_is_up = False
+
+    @property
+    def is_requested(self) -> bool:
+        if time.time() >= self._deadline and not self._is_told:
+            self._time()
+        return self._is_told
 
     def listen(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
@@ -56,10 +64,10 @@ class Stop:
             signal.signal(number, self._time)
 
     def _end(self, *_: object) -> None:
-        self.is_requested = True
+        self._is_told = True
 
     def _time(self, *_: object) -> None:
-        self.is_requested = self.time_is_up = True
+        self._is_told = self.time_is_up = True
 
 
 class Step:
@@ -73,6 +81,16 @@ class Step:
             spec: Dict[str, Any] = json.load(file)
         self.spec = spec
         self.key = os.environ.pop(KEY, "")  # not for anything that is started here
+        self._started = time.time()
+
+    @property
+    def deadline(self) -> float:
+        """When to stop, seconds since the epoch; newer releases of Slurm say when the job's time is up."""
+        limit: Optional[float] = self.spec["time_limit"]
+        end = os.environ.get("SLURM_JOB_END_TIME", "")
+        if end.isdigit():
+            return float(end) - float(self.spec["warning"])
+        return self._started + limit - float(self.spec["warning"]) if limit else float("inf")
 
     @property
     def may_go_on(self) -> bool:
@@ -142,7 +160,8 @@ class Step:
 
 def main(folder: str, requeue: Optional[Requeue] = None) -> int:
     """The exit code: the runner's."""
-    step, stop = Step(folder), Stop()
+    step = Step(folder)
+    stop = Stop(step.deadline)
     stop.listen()
     step.mark(None, "", is_over=False)
     if step.is_cancelled:

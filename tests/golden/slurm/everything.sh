@@ -27,4 +27,5 @@
 #SBATCH --licenses=scratch:1
 #SBATCH --exclusive
 
+trap '' USR2
 exec python3 -I /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d/step.pyz /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d

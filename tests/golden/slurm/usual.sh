@@ -15,4 +15,5 @@
 #SBATCH --open-mode=append
 #SBATCH --export=NEMOTRON_SEAL
 
+trap '' USR2
 exec python3 -I /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d/step.pyz /shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d

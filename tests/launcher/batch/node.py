@@ -61,6 +61,8 @@ class Node:
             "output_dir": str(self.folder / "results"),
             "has_secrets": bool(secrets),
             "max_requeues": 3,
+            "time_limit": None,
+            "warning": 60,
         }
         (self.folder / STEP).write_text(json.dumps(step | spec))
         if secrets:

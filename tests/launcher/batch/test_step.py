@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,14 @@ def test_when_its_time_is_up_the_job_stops_and_goes_back_into_the_queue(node, sc
     assert step.wait(180) == 75
     assert scontrol[1]() == "requeue 7\n"
     assert not node.marker().is_over and "2 of 3 times" in node.marker().reason
+
+
+@pytest.mark.parametrize("slurm_tells", [True, False])
+def test_a_step_that_was_told_before_it_listened_sees_by_itself_that_its_time_is_up(node, scontrol, slurm_tells):
+    node.environ |= {"SLURM_JOB_END_TIME": str(int(time.time()) + 65)} if slurm_tells else {}
+    node.job(ENDS_WHEN_TOLD, time_limit=600 if slurm_tells else 65)
+    assert node.run() == 75
+    assert scontrol[1]() == "requeue 7\n" and "its time limit was up" in node.marker().reason
 
 
 def test_it_goes_on_as_often_as_it_may(node, scontrol):
