@@ -13,7 +13,8 @@ pytestmark = pytest.mark.timeout(600)
 
 ONE_AT_A_TIME = "evaluation.nemo_evaluator_config.config.params.parallelism=1"
 SAMPLES = 30
-WAYS = {"submitit": ("tiny_arithmetic", "n1"), "ssh": ("tiny_choice", "n2")}
+WAYS = {"submitit": ("tiny_arithmetic", "n1", "cpu"), "ssh": ("tiny_choice", "n2", "grace")}
+"""Task, node and partition: preempted without or with a time of grace."""
 
 
 @dataclass
@@ -46,8 +47,8 @@ def two_jobs(cluster_user, cluster):
 
     def start(seconds: float, **profile: object) -> list[Running]:
         jobs = []
-        for way, (task, node) in WAYS.items():
-            user = cluster_user(way, **{**profile, **({"nodelist": node} if "cpus_per_task" in profile else {})})
+        for way, (task, node, partition) in WAYS.items():
+            user = cluster_user(way, nodelist=node, partition=partition, **profile)
             user.server.control(behaviours=[{"delay": seconds}])
             job = user.submit("-t", task, ONE_AT_A_TIME, EVAL_LIMIT_SAMPLES=str(SAMPLES))
             jobs.append(Running(user, job, task, node, cluster))
@@ -106,8 +107,8 @@ def test_cancelled_jobs_stay_cancelled_say_by_whom_and_go_on_when_they_are_told_
         running.user.wait(running.job, code=75)
         shown = running.user.status(running.job)
         assert shown["phase"] == "stopped" and "cancelled by root" in shown["reason"].lower(), shown
-        state = cluster.job(running.job.slurm_id)
-        assert (state["JobState"], state["Restarts"]) == ("CANCELLED", "0")
+        wait_until(lambda slurm_id=running.job.slurm_id: cluster.is_over(slurm_id), "the end for Slurm, too")
+        assert cluster.job(running.job.slurm_id)["JobState"] == "CANCELLED" and running.restarts == 0
         assert answered(running.user.results).total() >= 2
     for running in jobs:
         running.job = running.user.submit("-t", running.task, "resume=true", EVAL_LIMIT_SAMPLES=str(SAMPLES))
