@@ -123,7 +123,7 @@ def _objections(jobs: Sequence[CompiledJob]) -> Iterator[tuple[CompiledJob, list
 
 def _finding(objection: Objection) -> Finding:
     why = "Slurm would refuse the job, or never start it" if objection.is_certain else "Slurm may never start the job"
-    return Finding(objection.what, why, objection.action, "stop" if objection.is_certain else "note")
+    return Finding(objection.what.rstrip("."), why, objection.action, "stop" if objection.is_certain else "note")
 
 
 def _look_ahead(compiled: CompiledJob) -> list[Finding]:

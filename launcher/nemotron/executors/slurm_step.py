@@ -86,10 +86,11 @@ class Step:
     @property
     def deadline(self) -> float:
         """When to stop, seconds since the epoch; newer releases of Slurm say when the job's time is up."""
-        limit: Optional[float] = self.spec["time_limit"]
+        # A job of an earlier version goes on with this one under submitit: its folder lacks what is new here.
+        limit: Optional[float] = self.spec.get("time_limit")
         end = os.environ.get("SLURM_JOB_END_TIME", "")
         if end.isdigit():
-            return float(end) - float(self.spec["warning"])
+            return float(end) - float(self.spec.get("warning", 0))
         return self._started + limit - float(self.spec["warning"]) if limit else float("inf")
 
     @property
