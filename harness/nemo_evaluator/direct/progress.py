@@ -147,7 +147,7 @@ class Progress:
         counts = [count for count in map(_read_count, self._own_counts) if count is not None]
         if counts:
             return max(counts)
-        return self.bars.done if self.bars.done is not None else self.bars.answered or None
+        return self.bars.done or self.bars.answered or self.bars.done  # a bar moves late, at its own pace
 
     def _eta(self, done: int | None) -> float | None:
         rate, total = self._rate.per_second, self.bars.total

@@ -63,6 +63,14 @@ def test_without_bars_the_requests_that_the_adapter_reports_are_counted(tmp_path
     assert (written["samples_done"], written["samples_total"], written["errors"]) == (2, None, 1)
 
 
+def test_a_bar_that_has_not_moved_yet_hides_no_answers(tmp_path):
+    progress = Progress(tmp_path, None, 1, print, Clock())
+    progress.begin("gsm8k")
+    progress.hear(BAR % (0, 20) + b"\n" + b"Request completed status_code=200 path= logger=root\n" * 3)
+    progress.write("running")
+    assert document(tmp_path)["samples_done"] == 3
+
+
 def document(tmp_path):
     return validate("direct_progress", json.loads((tmp_path / "progress.json").read_text()))
 
