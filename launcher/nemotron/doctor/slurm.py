@@ -23,7 +23,6 @@ from nemotron.doctor.finding import Finding, fail, ok, warn
 from nemotron.doctor.hub import hub_findings, hub_items, hub_of
 from nemotron.doctor.node import StillWaiting, facts_from_node, probe_job
 from nemotron.doctor.storage import folder_findings, mount_findings, quota_findings
-from nemotron.executors.cluster import DEFAULT_JOB_DIR
 from nemotron.executors.demands import demand_of
 from nemotron.hub import is_offline
 from nemotron.images.reference import Reference, parse_image
@@ -31,6 +30,7 @@ from nemotron.job import Job
 from nemotron.profiles import SlurmProfile
 from nemotron.slurm.cluster import Cluster, cluster_of, objections
 from nemotron.slurm.demand import in_words
+from nemotron.slurm.folder import DEFAULT_JOB_DIR
 from nemotron.slurm.partitions import chosen
 from nemotron.transport.base import Session
 from nemotron.transport.reach import session_for

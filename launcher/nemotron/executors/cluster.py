@@ -21,7 +21,7 @@ from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import SlurmProfile
 from nemotron.secrets import values_of
 from nemotron.slurm import cancel, log, queue
-from nemotron.slurm.folder import BATCH, LOG, SECRETS
+from nemotron.slurm.folder import BATCH, DEFAULT_JOB_DIR, LOG, SECRETS
 from nemotron.slurm.job_ref import JobRef
 from nemotron.supervise import STOPPING
 from nemotron.transport.base import Session, TransportError
@@ -29,8 +29,8 @@ from nemotron.transport.reach import session_for
 from nemotron.transport.several import read_several
 
 BACKEND = "slurm"
-DEFAULT_JOB_DIR = "/HOME/.nemotron/jobs"
-"""As `-d` shows it, which asks nobody where the home folder is."""
+SOME_HOME = "/HOME"
+"""In what `-d` shows, which asks nobody where the home folder is."""
 STOPPED, INTERRUPTED = 75, 130
 SAID_BY_THE_RUNNER = (0, 1, 2, STOPPED)
 
@@ -156,7 +156,7 @@ class ClusterExecutor(ABC):
     def shown(self, job: Job) -> dict[str, list[str]]:
         """The script as `-d` shows it, and what its step starts; the job's own name ends in a number not yet drawn."""
         name = f"{job.name}-NUMBER"
-        folder = f"{self.profile.remote_job_dir or DEFAULT_JOB_DIR}/{name}"
+        folder = f"{self.profile.remote_job_dir or DEFAULT_JOB_DIR.replace('~', SOME_HOME)}/{name}"
         started = contained(job, self.profile, name, folder, image=image_of(job, self.profile))
         return {"script": self._text(job, folder).splitlines(), "starts": list(started.run)}
 

@@ -1,5 +1,7 @@
 """The files of a job's folder on the cluster, each named once."""
 
+DEFAULT_JOB_DIR = "~/.nemotron/jobs"
+"""Where jobs have their folders, unless the profile names another place."""
 SCRIPT = "job.sh"
 PLAN = "plan.json"
 RUNNER = "runner.pyz"

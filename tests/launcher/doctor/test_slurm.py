@@ -17,6 +17,14 @@ def test_where_all_is_well_every_check_says_so_and_the_token_is_nowhere(examined
     assert not [text for text in [*seen, str(findings)] if TOKEN in text]
 
 
+def test_without_remote_job_dir_jobs_have_their_folders_in_the_home_folder(examined, cluster_user):
+    del cluster_user.profile["remote_job_dir"]
+    findings, code = examined()
+    assert (bad(findings), code) == ({}, 0)
+    assert (cluster_user.folder / ".nemotron/jobs").is_dir()
+    assert not Path("/HOME").exists(), "what -d shows in its place"
+
+
 def test_findings_are_lines_for_people(cluster_user):
     write_profile(cluster_user, "cluster", cluster_user.profile | {"time": "05:00:00"})
     done = cluster_user("doctor", "-b", "cluster", "-c", "quickstart", "--no-job")
