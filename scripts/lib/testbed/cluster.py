@@ -58,7 +58,7 @@ MpiDefault=none
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 PreemptMode=REQUEUE
 PreemptType=preempt/partition_prio
-KillWait=10
+KillWait=20
 MinJobAge=30
 MaxArraySize=100
 SlurmdParameters=config_overrides
