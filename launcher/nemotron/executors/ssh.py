@@ -7,7 +7,7 @@ from nemotron.errors import LauncherError, SubmitError
 from nemotron.executors.cluster import Accepted, ClusterExecutor, batch_command
 from nemotron.executors.job_folder import JobFolder
 from nemotron.executors.slurm_step import KEY
-from nemotron.slurm.answers import ask, submitted
+from nemotron.slurm.answers import SUBMIT_SECONDS, ask, submitted
 from nemotron.slurm.rows import SQUEUE_FORMAT, queued
 from nemotron.transport.base import Session, TransportError
 
@@ -30,9 +30,10 @@ class SshExecutor(ClusterExecutor):
         sbatch = ["sbatch", "--parsable", f"--export={export}", folder.script]
         try:
             if not folder.key:
-                return Accepted(*submitted(ask(session, sbatch)))
+                return Accepted(*submitted(ask(session, sbatch, timeout=SUBMIT_SECONDS)))
             with_key = ["sh", "-c", WITH_KEY, "sh", *sbatch]
-            return Accepted(*submitted(ask(session, with_key, stdin=folder.key.encode() + b"\n")))
+            key = folder.key.encode() + b"\n"
+            return Accepted(*submitted(ask(session, with_key, stdin=key, timeout=SUBMIT_SECONDS)))
         except TransportError as error:
             return self._found_again(folder, error)
 

@@ -8,9 +8,10 @@ from nemotron.transport.base import Done, Session
 
 PLAIN = ("env", "LC_ALL=C", "SLURM_TIME_FORMAT=%s")
 """Words in English and times as seconds since the epoch, whatever the user's settings are."""
-MISSING = 127
+SUBMIT_SECONDS = 240.0
+"""While the cluster is full, sbatch itself tries for two minutes."""
 _ACCEPTED = re.compile(r"(\d+)(?:;(\S+))?")
-_FULL = re.compile(r"(Max|Grp)SubmitJob|temporarily unable to accept job")
+_FULL = re.compile(r"(Max|Grp)SubmitJob|temporarily unable to accept job|job queue full")
 """A limit on jobs in the queue, of association, QOS or cluster; as jobs end there is room again."""
 
 

@@ -25,7 +25,7 @@ class Breaking(Here):
             raise TransportError("me@login does not answer.")
         if "sbatch" not in command:
             return super().run(command, **options)
-        self.is_broken = True
+        self.is_broken, self.sbatch_seconds = True, options["timeout"]
         if self.ran:
             super().run(command, **options)
         raise TransportError("the connection to me@login broke.")
@@ -61,3 +61,10 @@ def test_where_nobody_knows_the_user_learns_how_to_look_and_the_job_keeps_its_fo
     with pytest.raises(TransportError, match=r"is not known: `squeue --name=eval-base-en-"):
         through(ran=True, is_back=False).submit(job())
     assert slurm.jobs() and list((Path(environ["HOME"]) / ".nemotron/jobs").iterdir())
+
+
+def test_sbatch_has_the_time_that_it_takes_at_a_full_cluster(through, job):
+    """It tries again for two minutes; given up on before, it might submit a job that nobody knows of."""
+    executor = through(ran=True)
+    executor.submit(job())
+    assert executor.session().sbatch_seconds > 120

@@ -33,6 +33,14 @@ def test_the_answer_of_a_real_program(fake, session):
     assert submitted(ask(session, ["sbatch", "--parsable"], stdin=SCRIPT)) == ("41", "one")
 
 
+@pytest.mark.parametrize("said", ["Slurm temporarily unable to accept job", "Slurm job queue full"])
+def test_a_full_cluster_is_told_apart(said):
+    with pytest.raises(JobLimitReached, match=said):
+        submitted(
+            Done(1, "", f"sbatch: error: {said}, sleeping and retrying\nsbatch: error: Batch job submission failed")
+        )
+
+
 def test_a_limit_of_jobs_is_told_apart(fake, session):
     fake.turn(max_submit=0)
     with pytest.raises(JobLimitReached, match="AssocMaxSubmitJobLimit"):
