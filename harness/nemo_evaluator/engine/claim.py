@@ -11,6 +11,7 @@ import secrets
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class Claim:
 
     def _beat(self) -> None:
         while not self._released.wait(self._period):
-            if self.path.exists():
+            with suppress(OSError):  # storage that stumbles; the next beat tries again
                 os.utime(self.path)
 
 
