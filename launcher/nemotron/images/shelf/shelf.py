@@ -97,7 +97,7 @@ class Shelf:
         for name in names:
             must(sh(self.session, LINK, self.folder, name, target, token), self.session, f"linking {self.path(name)}")
 
-    def need(self, size: int, what: str, hint: str = "free some with `nel cache-sqsh prune`") -> None:
+    def need(self, size: int, what: str) -> None:
         """Raises while there is less room than that."""
         free = (
             int(must(sh(self.session, FREE, self.folder), self.session, f"looking at {self.folder}").split()[3]) * 1024
@@ -105,7 +105,7 @@ class Shelf:
         if free < size:
             raise ShelfFailed(
                 f"{self.folder} on {self.session.name} has {free / 1e9:.1f} GB free, and {what} takes about "
-                f"{size / 1e9:.1f} GB: {hint}, or choose another folder."
+                f"{size / 1e9:.1f} GB: free some with `nel cache-sqsh prune`, or choose another folder."
             )
 
     def sha256(self, path: str) -> str:

@@ -47,7 +47,7 @@ def download(
         running = [pool.submit(fetch, layer) for layer in largest_first]
         try:
             for future in running:
-                future.add_done_callback(lambda done: stop.set() if done.exception() else None)
+                future.add_done_callback(lambda done: None if done.cancelled() or not done.exception() else stop.set())
             wait(running)
         finally:
             stop.set()
