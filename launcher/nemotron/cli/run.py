@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from nemotron.catalog import Step, find_step
+from nemotron.cli.states import warn
 from nemotron.cli.sweep import run_sweep, submitted
 from nemotron.env_file import find_profile
 from nemotron.errors import UsageError
@@ -97,7 +98,7 @@ def _start(compiled: CompiledJob, request: Request, *, is_detached: bool, dry_ru
         click.echo(json.dumps(describe(compiled), indent=2))
         return
     check_backend(compiled)
-    compiled = ready(compiled, lambda line: click.echo(f"Warning: {line}", err=True), is_attached=not is_detached)
+    compiled = ready(compiled, warn, is_attached=not is_detached)
     if is_detached:
         record = submit(compiled, request.profile.name, request.now)
         if as_json:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from nemotron.catalog import Step
-from nemotron.cli.states import states_of
+from nemotron.cli.states import states_of, warn
 from nemotron.cli.table import show
 from nemotron.env_file import find_profile
 from nemotron.jobs import Record
@@ -62,7 +62,7 @@ def _submit(
 ) -> list[Outcome]:
     """In the order of the points, whatever order they come about in."""
     outcomes = {}
-    for outcome in submit_all(jobs, jobs_of(sweep, os.environ), states_of, sweep.profile_name, request.now, _warn):
+    for outcome in submit_all(jobs, jobs_of(sweep, os.environ), states_of, sweep.profile_name, request.now, warn):
         outcomes[outcome.point] = outcome
         progress(outcome)
     return [outcomes[job.point] for job in jobs]
@@ -77,10 +77,6 @@ def _progress(total: int) -> Callable[[Outcome], None]:
         click.echo(f"{len(done)}/{total} {outcome.point}: {outcome.fate}{_because(outcome)}", err=True)
 
     return tell
-
-
-def _warn(line: str) -> None:
-    click.echo(f"Warning: {line}", err=True)
 
 
 def _because(outcome: Outcome) -> str:
