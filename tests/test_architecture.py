@@ -37,16 +37,14 @@ MAY_IMPORT = {
 }
 
 LAUNCHER_LAYERS = (
-    {"__init__", "bundled", "errors", "files", "home", "job", "secrets"},
-    {"transport"},
-    {"catalog", "config", "hub", "images", "profiles", "runner", "scores", "slurm", "suite", "supervise"},
-    {"runtimes"},
-    {"endpoint", "env_file", "executors", "plan", "request"},
-    {"jobs", "preflight", "source"},
-    {"fetch", "readiness", "reports", "states", "steps"},
-    {"waiting"},
-    {"doctor", "launch"},
-    {"sweep"},
+    {"__init__", "bundled", "errors", "files", "home", "hub", "job", "processes", "scores", "secrets"},
+    {"catalog", "config", "profiles", "runner", "suite", "supervise", "transport"},
+    {"env_file", "images", "plan", "request", "slurm"},
+    {"endpoint", "runtimes", "source"},
+    {"executors", "preflight", "steps"},
+    {"doctor", "jobs", "readiness"},
+    {"fetch", "launch", "reports", "states"},
+    {"sweep", "waiting"},
     {"cli"},
 )
 """Each may import what stands above it."""

@@ -14,16 +14,16 @@ from pathlib import Path
 
 from nemotron.errors import UsageError
 from nemotron.executors.base import Pace, Staged, read_here, stage
-from nemotron.executors.processes import signal_process, started
 from nemotron.home import home
 from nemotron.job import Job, JobState, Phase, Submission
+from nemotron.processes import signal_process, started
 from nemotron.profiles import LocalProfile
 from nemotron.secrets import values_of, without_secrets
 from nemotron.supervise import EXIT_CODE, run_to_end
 
 LOG = "job.log"
 CLAIM = ".nemotron-eval.lock"
-MARK = "error: "
+MARK = "Error: "
 """Begins what the runner says of a refusal."""
 REFUSED = 2
 STARTING_SECONDS = 10.0

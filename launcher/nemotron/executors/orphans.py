@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nemotron.executors.processes import started
+from nemotron.processes import started
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -1,7 +1,7 @@
 """One maker for each image: a file created exclusively names the owner, who renews it while it lives.
 
-An owner on this machine is looked up among the processes. Any other is taken for dead when its claim did not change for
-two minutes by the waiter's own clock; clocks of different machines are never compared.
+An owner of the same user on this machine is looked up among the processes. Any other is taken for dead when its claim
+did not change for two minutes by the waiter's own clock; clocks of different machines are never compared.
 """
 
 import getpass
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from nemotron.errors import LauncherError
 from nemotron.images.shelf.shell import ABSENT, LOOK, RELEASE, RENEW, TAKE, TAKE_OVER, TAKEN, must, sh
+from nemotron.processes import started
 from nemotron.transport.base import Session, TransportError
 
 Say = Callable[[str], None]
@@ -48,7 +49,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         owner = {"token": self.token, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
-        self.content = json.dumps(owner | {"started": _started(os.getpid()), "machine": _machine()})
+        self.content = json.dumps(owner | {"started": started(os.getpid()), "machine": _machine()})
 
     def is_held(self) -> bool:
         return sh(self.session, RENEW, self.path, self.content).code == 0
@@ -112,11 +113,11 @@ def _who(look: str) -> str:
 
 
 def _lives_here(content: str) -> bool | None:
-    """None when that cannot be said, as of another machine."""
+    """None when that cannot be said: of another machine, or of another user, whose processes may be hidden from us."""
     owner = _owner(content)
-    if owner is None or owner["machine"] != _machine():
+    if owner is None or (owner["machine"], owner["user"]) != (_machine(), getpass.getuser()):
         return None
-    return owner["started"] == _started(owner["pid"])
+    return owner["started"] == started(owner["pid"])
 
 
 def _owner(content: str) -> dict[str, str] | None:
@@ -125,15 +126,6 @@ def _owner(content: str) -> dict[str, str] | None:
         return {name: str(said[name]) for name in ("user", "host", "pid", "started", "machine")}
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _started(pid: int | str) -> str:
-    """When the process began, in the kernel's ticks: a number is used again, the pair is not. Empty for none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in "ZX" else fields[19]
 
 
 def _machine() -> str:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from nemotron.images.shelf.claim import ClaimLost, Patience, claimed
+from nemotron.images.shelf.claim import Claim, ClaimLost, Patience, claimed
 from nemotron.images.shelf.shell import ShelfFailed
 from nemotron.transport.here import Here
 
@@ -110,6 +110,14 @@ def test_an_owner_elsewhere_that_falls_silent_is_followed(session, path):
     lines, say = heard()
     with claimed(session, str(path), say, QUICK):
         assert "taking over from process 1 of you on other" in lines[-1]
+
+
+def test_another_user_is_not_looked_up_among_processes_that_may_be_hidden(session, path):
+    owner = json.loads(Claim(session, str(path)).content) | {"user": "you", "pid": 0}
+    path.write_text(json.dumps(owner))
+    began = time.monotonic()
+    with claimed(session, str(path), print, QUICK):
+        assert time.monotonic() - began > QUICK.stale
 
 
 def test_an_owner_elsewhere_that_gives_signs_of_life_is_waited_for(session, path):

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 
-def started(pid: int) -> str | None:
+def started(pid: int | str) -> str | None:
     """When process `pid` began, in the system's own terms; None if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -27,7 +27,7 @@ def signal_process(pid: int, start: str, number: int) -> bool:
     return True
 
 
-def _started_by_ps(pid: int) -> str | None:
+def _started_by_ps(pid: int | str) -> str | None:
     """Where there is no /proc."""
     done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True)
     return done.stdout.strip() or None
