@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def remember_sweep(sweep: Sweep, environ: Mapping[str, str]) -> None:
 
 def find_sweep(sweep_id: str | None, environ: Mapping[str, str]) -> Sweep:
     """By id or its unambiguous beginning; without one, the latest."""
-    sweeps = sorted(map(_read, _folder(environ).glob("*.json")), key=lambda sweep: sweep.submitted)
+    sweeps = sorted(_sweeps(_folder(environ)), key=lambda sweep: sweep.submitted)
     if not sweeps:
         raise UsageError("No sweep was submitted from here yet: `nemotron steps run … --batch PROFILE -m` submits one.")
     if sweep_id is None:
@@ -65,6 +66,12 @@ def jobs_of(sweep: Sweep, environ: Mapping[str, str]) -> dict[str, Record]:
 
 def _folder(environ: Mapping[str, str]) -> Path:
     return home(environ) / "sweeps"
+
+
+def _sweeps(folder: Path) -> Iterator[Sweep]:
+    for path in folder.glob("*.json"):
+        with suppress(KeyError, TypeError, ValueError):  # no sweep, or not one that this version can read
+            yield _read(path)
 
 
 def _read(path: Path) -> Sweep:
