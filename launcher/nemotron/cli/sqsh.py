@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
+from typing import NoReturn
 
 import click
 
+from nemotron.cli.errors import run
 from nemotron.errors import LauncherError, UsageError
 from nemotron.images.cache import How, cache
 from nemotron.images.makers import Method, Mode
@@ -149,22 +151,14 @@ def prune(host: str, output_path: str, keep: int | None, older_than: float | Non
 ACTIONS = {"list": list_images, "verify": verify, "prune": prune}
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> NoReturn:
     """An image called like an action has its registry before its name."""
     action = ACTIONS.get(arguments[0]) if arguments else None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
-    try:
-        if action:
-            action.main(list(arguments[1:]), prog_name=f"{PROGRAM} {arguments[0]}")
-        else:
-            make.main(list(arguments), prog_name=PROGRAM)
-    except LauncherError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        click.echo(f"Error: {error.filename or 'input/output'}: {error.strerror or error}.", err=True)
-        sys.exit(1)
+    if action:
+        run(action, f"{PROGRAM} {arguments[0]}", arguments[1:])
+    run(make, PROGRAM, arguments)
 
 
 def _shelf(host: str, output_path: str) -> Shelf:

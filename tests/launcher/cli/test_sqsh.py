@@ -89,6 +89,8 @@ def test_another_machine_is_reached_by_its_name_and_no_folder_is_a_command_there
         (["host/a:1", "local", "$NOWHERE/out"], "$NOWHERE is not set on this machine"),
         (["host/a:1", "a b", "/out"], "'a b' is no host"),
         (["prune", "local", "out"], "say what may go"),
+        (["prune", "local", "out", "--keep", "few"], "see `nel cache-sqsh prune --help`"),
+        (["host/a:1"], "'HOST'; see `nel cache-sqsh --help`"),
         (["list", "local", "nowhere"], "is no folder on this machine"),
     ],
 )
