@@ -12,7 +12,7 @@ import httpx
 
 from nemotron.hub import Item
 from nemotron.images.registry import is_loopback
-from nemotron.secrets import redact, redact_url
+from nemotron.secrets import fits_a_header, redact, redact_url
 
 COMPLETIONS = re.compile(r"(/chat)?/completions/?$")
 
@@ -63,6 +63,8 @@ def ask_hub(hub: str, item: Item, token: str | None, check: str | None = None) -
     asked = check or (f"revision/{quote(item.revision, safe='')}" if item.revision else "")
     path = "/".join(filter(None, ("api", item.kind, quote(item.id), asked)))
     url = httpx.URL(f"{hub.rstrip('/')}/{path}")
+    if token and not fits_a_header(token):
+        return Answer(None, "its token has characters that no HTTP header can carry")
     with client(url, token, timeout=10) as asking:
         return answer_of(asking, "GET", url, [token] if token else [])
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from nemotron.errors import UsageError
 from nemotron.hub import REPOSITORY, datasets_of, is_offline
-from nemotron.secrets import is_secret, is_variable_name, redact_url
+from nemotron.secrets import fits_a_header, is_secret, is_variable_name, redact_url
 from nemotron.suite import Suite, TaskConfig
 
 SCHEMA_VERSION = 1
@@ -155,7 +155,10 @@ def _check_endpoint(url: str, kind: str | None) -> None:
 
 def _check_key_name(name: str | None, place: Place) -> None:
     """What is not in capitals may be the token itself, so it is not shown."""
-    if name is None or (is_variable_name(name) and place.has(name)):
+    if name is None:
+        return
+    if is_variable_name(name) and place.has(name):
+        _check_token(name, place.environ.get(name))
         return
     if not is_variable_name(name) or name.upper() != name:
         raise UsageError(
@@ -166,6 +169,14 @@ def _check_key_name(name: str | None, place: Place) -> None:
         f"{name}, named as the endpoint's token, is not set: export it, "
         "or set EVAL_API_KEY_NAME=null for an endpoint without authentication."
     )
+
+
+def _check_token(name: str, value: str | None) -> None:
+    if value and not fits_a_header(value):
+        raise UsageError(
+            f"{name} holds a line break, a space at an end or another character that no HTTP header can carry: "
+            "export the token alone."
+        )
 
 
 def _output_dir(suite: Suite, place: Place) -> str:

@@ -11,11 +11,17 @@ SHORTEST_SECRET = 5
 _SECRET_NAME = re.compile(
     r"(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|_KEY|_KEY_ID|CREDENTIALS?|_JWT|_AUTH_SOCK)$", re.IGNORECASE
 )
+_HEADER = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def is_variable_name(text: str) -> bool:
     return _VARIABLE.fullmatch(text) is not None
+
+
+def fits_a_header(token: str) -> bool:
+    """Libraries raise about others, and show them."""
+    return _HEADER.fullmatch(token) is not None
 
 
 def is_secret_name(name: str) -> bool:
@@ -53,8 +59,8 @@ def redact_url(url: str) -> str:
 
 
 def redact(text: str, values: Iterable[str]) -> str:
-    """`values` masked, also where they are URL-encoded; longer ones first, as one may contain another."""
+    """`values` masked, also as URLs and Python spell them; longer ones first, as one may contain another."""
     for value in sorted({v for v in values if len(v) >= SHORTEST_SECRET}, key=len, reverse=True):
-        for form in (value, quote(value, safe=""), quote(value)):
+        for form in (value, quote(value, safe=""), quote(value), repr(value)[1:-1], repr(value.encode())[2:-1]):
             text = text.replace(form, MASK)
     return text

@@ -1,6 +1,6 @@
 import pytest
 
-from nemotron.secrets import is_secret, redact, redact_url, values_of, without_secrets
+from nemotron.secrets import fits_a_header, is_secret, redact, redact_url, values_of, without_secrets
 
 VALUE = "sk/not a+real-key"
 
@@ -31,6 +31,21 @@ def test_an_environment_for_others_has_no_secrets_and_no_shell_functions():
 @pytest.mark.parametrize("form", [VALUE, "sk%2Fnot%20a%2Breal-key", "sk/not%20a%2Breal-key"])
 def test_a_value_is_masked_in_every_spelling(form):
     assert redact(f"before {form} after", [VALUE]) == "before *** after"
+
+
+def test_a_value_is_masked_as_errors_of_python_spell_it():
+    value = "sk-not-a-real\n\"key'\u00fc"
+    assert (
+        redact(f"Illegal header value {f'Bearer {value}'.encode()!r}", [value]) == "Illegal header value b'Bearer ***'"
+    )
+    assert redact(f"{value!r}", [value]).strip("\"'") == "***"
+
+
+@pytest.mark.parametrize(
+    ("token", "fits"), [("sk-x", True), ("two words", True), ("a\nb", False), (" a", False), ("a ", False), ("", False)]
+)
+def test_what_a_header_carries(token, fits):
+    assert fits_a_header(token) is fits
 
 
 def test_of_two_values_the_longer_one_is_masked_whole():

@@ -18,6 +18,8 @@ WANTED_BY_HARNESSES = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"}
 """They stay even when the plan does not name them: gated datasets, and harnesses that read only the latter."""
 SHORTEST_GUESS = 12
 """Of variables that only look like secrets, short values are more likely words such as `false`."""
+HEADER = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+"""What can be sent as a token; of others http.client shows the value when it refuses them."""
 VISIBLE_BARS = {"TQDM_NCOLS": "100", "TQDM_NROWS": "40", "TQDM_MININTERVAL": "1"}
 """Harnesses run their command on a terminal of no size, where progress bars print nothing at all."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -45,6 +47,11 @@ def check_secrets(plan: Plan, environ: Mapping[str, str]) -> None:
         raise Refused(
             f"{name}, the variable with the endpoint's token, is not set in the job: export it before you submit, "
             "or set EVAL_API_KEY_NAME=null for an endpoint without authentication."
+        )
+    if name and not HEADER.fullmatch(environ[name]):
+        raise Refused(
+            f"{name} holds a line break, a space at an end or another character that no HTTP header can carry: "
+            "export the token alone."
         )
     missing = [name for name in plan.secrets if not environ.get(name)]
     if missing:

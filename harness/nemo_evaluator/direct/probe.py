@@ -87,6 +87,8 @@ class Endpoint:
             return Answer(None, str(error.reason), may_be_loading=isinstance(error.reason, ConnectionError))
         except (OSError, HTTPException) as error:
             return Answer(None, str(error) or type(error).__name__, may_be_loading=isinstance(error, ConnectionError))
+        except ValueError:  # whose message shows the token
+            return Answer(None, "the token has characters that no HTTP header can carry")
 
 
 def without_userinfo(url: str) -> str:

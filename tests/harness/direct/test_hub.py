@@ -33,6 +33,13 @@ def test_what_the_hub_has_passes(hub):
 
 
 @pytest.mark.hub
+@pytest.mark.parametrize("token", [f"{TOKEN}\nmore", f"{TOKEN}\u0142"])
+def test_a_token_that_no_request_can_carry_is_not_shown(hub, token):
+    found = of({"HF_ENDPOINT": hub, "HF_TOKEN": token}, datasets=["openai/gsm8k"])
+    assert all(TOKEN not in line for line in found)
+
+
+@pytest.mark.hub
 @pytest.mark.parametrize("kind", ["completions", "chat"])
 def test_what_the_hub_lacks_is_named_with_its_task(hub, kind):
     found = of({"HF_ENDPOINT": hub}, datasets=["openai/gsm9k"], tokenizer="org/none", kind=kind)

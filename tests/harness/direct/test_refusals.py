@@ -92,6 +92,13 @@ def test_a_token_variable_that_is_named_but_unset(environ, output, value):
     assert "ENDPOINT_TOKEN" in message and "EVAL_API_KEY_NAME=null" in message
 
 
+@pytest.mark.parametrize("token", [f"{TOKEN}\nmore", f"{TOKEN}\r\n", f"{TOKEN} ", f"{TOKEN}\u00fc"])
+def test_a_token_that_no_request_can_carry(environ, output, token):
+    environ["ENDPOINT_TOKEN"] = token
+    message = refusal(environ, output)
+    assert "ENDPOINT_TOKEN holds" in message and TOKEN not in message
+
+
 def test_any_other_secret_of_the_plan_that_is_unset(environ, output):
     assert "HF_TOKEN" in refusal(environ, output, secrets=["ENDPOINT_TOKEN", "HF_TOKEN"])
 

@@ -43,6 +43,13 @@ def test_an_alias_without_a_tokenizer_asks_for_one(hub, kind):
 
 
 @pytest.mark.hub
+@pytest.mark.parametrize("token", [f"{TOKEN}\nmore", f"{TOKEN}\u00fc"])
+def test_a_token_that_no_request_can_carry_is_not_shown(hub, token):
+    (finding,) = of({"HF_ENDPOINT": hub, "HF_TOKEN": token}, datasets=["openai/gsm8k"])
+    assert "no HTTP header can carry" in str(finding) and TOKEN not in str(finding)
+
+
+@pytest.mark.hub
 def test_a_dataset_that_the_hub_lacks_is_named_with_its_task(hub):
     (finding,) = of({"HF_ENDPOINT": hub}, datasets=["openai/gsm9k"])
     assert finding.severity == "stop"

@@ -212,6 +212,11 @@ class TestEndpoint:
         message = refusal(ENDPOINT_TOKEN="")
         assert "ENDPOINT_TOKEN" in message and "EVAL_API_KEY_NAME=null" in message
 
+    @pytest.mark.parametrize("token", [f"{TOKEN}\nmore", f"{TOKEN}\n", f" {TOKEN}", f"{TOKEN}\u00fc", f"{TOKEN}\0"])
+    def test_a_token_that_no_request_can_carry_is_not_repeated(self, token):
+        message = refusal(ENDPOINT_TOKEN=token)
+        assert "ENDPOINT_TOKEN holds" in message and "export the token alone" in message and TOKEN not in message
+
     @pytest.mark.parametrize("token", [TOKEN, "hf_not_a_real_token"])
     def test_a_token_given_as_its_name_is_not_repeated(self, token):
         message = refusal(EVAL_API_KEY_NAME=token)
