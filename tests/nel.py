@@ -75,7 +75,7 @@ class Nel:
 
     def __call__(self, *arguments: str, code: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
         done = self.start(*arguments, **environ)
-        out, err = done.communicate(timeout=100)
+        out, err = done.communicate(timeout=240)
         assert done.returncode == code, f"exit {done.returncode}, not {code}\n{out}\n{err}"
         return subprocess.CompletedProcess(arguments, done.returncode, out, err)
 

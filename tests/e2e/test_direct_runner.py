@@ -134,5 +134,5 @@ async def test_a_real_server_that_ignores_echo_is_found_out_and_serves_the_rest(
 
 
 def served_model(url):
-    with urllib.request.urlopen(f"{url}/models", timeout=30) as reply:
+    with urllib.request.urlopen(f"{url}/models", timeout=180) as reply:
         return json.load(reply)["data"][0]["id"]

@@ -88,7 +88,7 @@ benchmarks:
     )
     run = [sys.executable, "-m", "nemo_evaluator.cli.main", "eval", "run", str(config), "-o", str(tmp_path / "out")]
 
-    done = subprocess.run(run, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=240)
 
     assert done.returncode == 0, done.stderr
     [bundle] = (tmp_path / "out").rglob("eval-*.json")

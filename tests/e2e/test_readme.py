@@ -55,7 +55,7 @@ def test_the_commands_of_direct_mode_run(tmp_path, server):
     server.control(model="fake-model")
     environ = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path), "EVAL_LIMIT_SAMPLES": "3"}
     done = subprocess.run(
-        ["sh", "-eu", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=110
+        ["sh", "-eu", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
     results = tmp_path / "results/fake-model"

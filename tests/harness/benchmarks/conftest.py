@@ -21,7 +21,7 @@ def run_python(hub: str) -> RunPython:
             env={**os.environ, **environ},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=240,
         )
         assert child.returncode == 0, child.stderr
         return json.loads(child.stdout)

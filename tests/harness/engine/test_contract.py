@@ -28,7 +28,7 @@ class UnspeakableError(Exception):
 
 async def cancelled_from_within():
     """What a library does whose inner task was cancelled."""
-    inner = asyncio.ensure_future(asyncio.sleep(60))
+    inner = asyncio.ensure_future(asyncio.sleep(600))
     inner.cancel()
     await inner
 
@@ -161,7 +161,7 @@ class Stubborn(Calculator):
     async def solve(self, task):
         self.asked.append(0)
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         return SolveResult("too late")
 
 
@@ -169,7 +169,7 @@ class StubbornSeeds(Doubles):
     async def seed(self, idx):
         if len(self.seeded) >= 32:  # 16 of them for the fingerprint
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(60)
+                await asyncio.sleep(600)
         return await super().seed(idx)
 
 
@@ -179,16 +179,16 @@ async def test_a_run_ends_although_a_benchmark_takes_no_notice():
     while len(solver.asked) < 16:
         await asyncio.sleep(0.01)
     stop.set()
-    assert (await asyncio.wait_for(running, 60))["status"] == "interrupted"
+    assert (await asyncio.wait_for(running, 180))["status"] == "interrupted"
 
 
 async def test_a_run_ends_when_it_is_cancelled():
-    running = asyncio.create_task(run_evaluation(Doubles(4), solver := Calculator(delay=60)))
+    running = asyncio.create_task(run_evaluation(Doubles(4), solver := Calculator(delay=600)))
     while not solver.asked:
         await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(running, 60)
+        await asyncio.wait_for(running, 180)
 
 
 async def test_a_run_ends_although_a_solver_takes_no_notice():
@@ -197,7 +197,7 @@ async def test_a_run_ends_although_a_solver_takes_no_notice():
     while len(solver.asked) < 2:
         await asyncio.sleep(0.01)
     stop.set()
-    bundle = await asyncio.wait_for(running, 60)
+    bundle = await asyncio.wait_for(running, 180)
     assert bundle["status"] == "interrupted" and len(solver.asked) == 2
 
 

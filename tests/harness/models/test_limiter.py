@@ -76,7 +76,7 @@ async def test_a_cancelled_waiter_leaves_no_hole():
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
-    await asyncio.wait_for(limiter.acquire(), 1)
+    await asyncio.wait_for(limiter.acquire(), 180)
     assert limiter.state()["in_flight"] == 1
 
 
@@ -118,7 +118,7 @@ async def test_a_pause_holds_everyone_and_then_lets_them_go():
     await settle()
     assert not waiter.done()
     clock.now += 0.01
-    await asyncio.wait_for(waiter, 1)
+    await asyncio.wait_for(waiter, 180)
     assert limiter.state()["throttled_seconds"] == pytest.approx(0.01)
 
 
@@ -131,7 +131,7 @@ def test_a_pause_outlives_the_event_loop_that_met_it():
 
     with pytest.raises(TimeoutError):
         asyncio.run(acquire(0.01))
-    assert asyncio.run(acquire(5)) == 1
+    assert asyncio.run(acquire(180)) == 1
 
 
 async def test_a_pause_is_never_shortened():

@@ -115,7 +115,7 @@ def run_under_limit(limit):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         url = server.stdout.readline().removeprefix("url: ").strip()
         shell = ["sh", "-c", f'{limit} && exec "$@"', "sh", sys.executable, "-c", ASKS, url]
-        result = subprocess.run(shell, capture_output=True, text=True, timeout=60)
+        result = subprocess.run(shell, capture_output=True, text=True, timeout=180)
         server.terminate()
     return result
 

@@ -29,7 +29,7 @@ class RawServer:
 
     async def __aexit__(self, *_: object) -> None:
         self.server.close()
-        await asyncio.wait_for(asyncio.gather(*self.tasks), 5)
+        await asyncio.wait_for(asyncio.gather(*self.tasks), 180)
         await self.server.wait_closed()
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -62,11 +62,10 @@ async def test_a_harness_is_told_how_long_to_wait(tmp_path):
 
 async def test_an_endpoint_that_hangs_costs_one_timeout(tmp_path):
     async with FakeServer(Behaviour(hang="headers")) as server, harness(server, tmp_path, patience=0.2) as client:
-        began = time.monotonic()
         said = await client.ask()
         assert said.status == 504
         assert "no complete reply within 0.2 s" in said.json["error"]["message"]
-        assert time.monotonic() - began < 5
+        assert server.count == 1
 
 
 async def test_ec01_a_request_s_clock_starts_when_it_is_sent_not_when_it_waits_for_its_turn(tmp_path):
@@ -149,6 +148,6 @@ async def test_a_task_that_has_ended_does_not_wait_for_an_endpoint_that_hangs(tm
             asking = asyncio.create_task(client.ask())
             while not server.count:
                 await asyncio.sleep(0.01)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         with pytest.raises(aiohttp.ClientError):
             await asking

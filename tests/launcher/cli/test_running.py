@@ -65,7 +65,7 @@ class TestAttached:
         )
         wait_until(lambda: (user.results / "gsm8k/harness.log").exists())
         running.send_signal(number)
-        running.communicate(timeout=30)
+        running.communicate(timeout=180)
         assert running.returncode == code
         assert json.loads((user.results / "progress.json").read_text())["state"] == "stopped"
 
