@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 from nemotron.errors import SubmitError, UsageError
 from nemotron.executors.base import PLAN, RUNNER, Pace, read_here, stage
 from nemotron.executors.orphans import owner_label, remove_orphans
-from nemotron.executors.shipped import source
+from nemotron.executors.shipped import START, source
 from nemotron.files import write_bytes
 from nemotron.home import home
 from nemotron.images.credentials import Keyring
@@ -31,7 +31,6 @@ from nemotron.images.reference import parse, spelled
 from nemotron.job import Job, JobState, Mount, Phase, Submission
 from nemotron.profiles import DockerProfile
 from nemotron.secrets import values_of
-from nemotron.slurm.folder import START
 from nemotron.supervise import EXIT_CODE, STOPPING
 
 if TYPE_CHECKING:

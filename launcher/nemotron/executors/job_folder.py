@@ -12,12 +12,12 @@ from nemotron.errors import SubmitError
 from nemotron.executors.cluster_survey import Survey
 from nemotron.executors.sbatch import warning
 from nemotron.executors.sealed import new_key, seal
-from nemotron.executors.shipped import batch_step, source
+from nemotron.executors.shipped import START, batch_step, source
 from nemotron.images.reference import Reference, parse_image
 from nemotron.job import Job, Mount
 from nemotron.profiles import SlurmProfile
 from nemotron.runtimes import Commands, Container, commands
-from nemotron.slurm.folder import BATCH, PLAN, RUNNER, SCRIPT, SECRETS, START, STEP
+from nemotron.slurm.folder import BATCH, PLAN, RUNNER, SCRIPT, SECRETS, STEP
 from nemotron.transport.base import Session
 
 ENTRY = "entry.sh"
@@ -121,7 +121,7 @@ def job_folder(
         RUNNER: job.runner,
         STEP: _json(step),
         BATCH: batch_step(),
-        START: source("container_start.py"),
+        START: source(START),
         ENTRY: RUNS_ITS_ARGUMENTS,
     }
     sealed = seal(dict(values), key) if values else b""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from nemotron.errors import UsageError
 from nemotron.profiles import SlurmProfile
+from nemotron.slurm.demand import in_words
 from nemotron.slurm.folder import LOG
 
 TIME_IS_UP = "USR2"
@@ -81,7 +82,7 @@ def directives(profile: SlurmProfile, name: str, folder: str, comment: str, vari
         comment=profile.comment or comment,
         mail_user=profile.mail_user,
         mail_type=profile.mail_type,
-        time=_time(profile.time) if profile.time else None,
+        time=in_words(profile.time) if profile.time else None,
         cpus_per_task=profile.cpus_per_task,
         mem=f"{profile.mem}M" if profile.mem else None,
         gpus_per_node=profile.gpus_per_node or None,
@@ -123,13 +124,6 @@ def _quoted(key: str, value: str) -> str:
     if _CONTROL.search(value):
         raise UsageError(f"{key.replace('-', '_')} {value!r} has a line break or another control character: remove it.")
     return shlex.quote(value.replace("\\", "\\\\"))  # an escape to Slurm's reader, in single quotes too
-
-
-def _time(seconds: int) -> str:
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    return f"{days}-{hours:02}:{minutes:02}:{seconds:02}"
 
 
 def warning(time: int | None) -> int:

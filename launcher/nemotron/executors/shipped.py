@@ -6,6 +6,8 @@ from importlib.resources import files
 from nemotron.runner import zip_application
 
 PACKAGE = "nemotron.executors"
+START = "container_start.py"
+"""The first thing inside a container, here and there by this name."""
 
 
 @cache

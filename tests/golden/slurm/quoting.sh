@@ -4,7 +4,7 @@
 #SBATCH --chdir=/shared/me/.nemotron/jobs/eval-base-en-llama-3-8b-0a1b2c3d
 #SBATCH --constraint='[rack1|rack2]'
 #SBATCH --comment='it'"'"'s 100% "ours" #1; $(rm -rf ~) `x` \\ é'
-#SBATCH --time=0-00:01:00
+#SBATCH --time=00:01:00
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --requeue

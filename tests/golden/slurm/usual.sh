@@ -5,7 +5,7 @@
 #SBATCH --account=eval
 #SBATCH --partition=cpu
 #SBATCH --comment='nemotron: llama-3-8b to /shared/me/results/run-a'
-#SBATCH --time=0-04:00:00
+#SBATCH --time=04:00:00
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=8

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nemotron.executors.sealed import new_key, seal
-from nemotron.executors.shipped import batch_step, source
+from nemotron.executors.shipped import START, batch_step, source
 from nemotron.executors.slurm_step import KEY
-from nemotron.slurm.folder import BATCH, LOG, MARKER, SECRETS, START, STEP
+from nemotron.slurm.folder import BATCH, LOG, MARKER, SECRETS, STEP
 from nemotron.slurm.marker import Marker, parse_marker
 
 PATIENCE = 180.0
@@ -49,7 +49,7 @@ class Node:
         """Writes the job's folder; `code` is the runner's."""
         self.folder.mkdir(exist_ok=True)
         (self.folder / BATCH).write_bytes(batch_step())
-        (self.folder / START).write_bytes(source("container_start.py"))
+        (self.folder / START).write_bytes(source(START))
         (self.folder / "runner.py").write_text(code)
         own = [sys.executable, "-I", str(self.folder / START), "0", str(self.folder / "runner.py")]
         step = {

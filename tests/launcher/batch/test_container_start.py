@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nemotron.executors.shipped import source
+from nemotron.executors.shipped import START, source
 from tests.launcher.batch.node import ENDS_WHEN_TOLD
 
 pytestmark = pytest.mark.timeout(600)
@@ -22,7 +22,7 @@ def container(tmp_path):
     started = []
 
     def start(code: str, limit: str = "0") -> subprocess.Popen[bytes]:
-        (tmp_path / "start.py").write_bytes(source("container_start.py"))
+        (tmp_path / "start.py").write_bytes(source(START))
         (tmp_path / "runner.py").write_text(code)
         command = [sys.executable, "-I", str(tmp_path / "start.py"), limit, str(tmp_path / "runner.py"), "plan.json"]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
