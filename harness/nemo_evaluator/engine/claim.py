@@ -36,6 +36,7 @@ class Claim:
 
     def __init__(self, folder: Path, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
         self.path = folder / NAME
+        self._owner = _me()
         self._period = heartbeat_seconds
         self._take()
         self._released = threading.Event()
@@ -45,13 +46,14 @@ class Claim:
     def release(self) -> None:
         self._released.set()
         self._thread.join()
-        self.path.unlink(missing_ok=True)
+        if _read(self.path) == self._owner:  # else we were silent for so long that somebody took it
+            self.path.unlink(missing_ok=True)
 
     def _take(self) -> None:
         """Written elsewhere and then linked, the claim appears whole or not at all."""
         mine = self.path.with_name(f"{NAME}.{secrets.token_hex(4)}")
         try:
-            mine.write_text(json.dumps(_me()))
+            mine.write_text(json.dumps(self._owner))
             while not _link(mine, self.path):
                 owner = _read(self.path)
                 _refuse_living(self.path, owner, self._period)
@@ -174,9 +176,10 @@ def _machine() -> str:
 def process_start(pid: int) -> str | None:
     """When the process started, in the kernel's ticks; None if there is no such process."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
         return None
+    return None if fields[0] in "ZX" else fields[19]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -80,6 +80,13 @@ def test_of_many_that_find_a_dead_claim_one_takes_it(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_who_was_taken_for_dead_leaves_its_successor_the_claim(tmp_path):
+    claim = Claim(tmp_path)
+    put_claim(tmp_path, pid=1, host="far-away", machine="far-away", job=None)
+    claim.release()
+    assert json.loads((tmp_path / ".nel-claim").read_text())["host"] == "far-away"
+
+
 def test_without_hard_links_a_claim_is_exclusive_too(tmp_path):
     assert create(tmp_path / "claim", b"mine") and not create(tmp_path / "claim", b"yours")
     assert (tmp_path / "claim").read_bytes() == b"mine"
