@@ -19,7 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Not in a fixture, because the hub's client reads its environment once, when the first test module imports it.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and children would inherit that
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and children would inherit that,
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as this one is in the background of a script
     if url := os.environ.get("NEL_TEST_HUB"):
         cache = tempfile.TemporaryDirectory(prefix="nel-hf-home-")
         config.add_cleanup(cache.cleanup)
