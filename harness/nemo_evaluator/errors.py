@@ -27,6 +27,13 @@ ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
 
 FATAL_KINDS = frozenset({"auth", "not_found"})
 """Kinds that every other request would meet too: they stop the run at once."""
+NEXT_STEPS = {
+    "auth": "Give a key that it accepts in NEMO_API_KEY or as api_key of its service, then go on with --resume",
+    "not_found": (
+        "Mend the model's name or the URL and start again with --overwrite, or go on with --resume once it is served"
+    ),
+    "connection": "Go on with --resume once something answers at that URL",
+}
 
 
 class EvaluationError(Exception):
@@ -46,6 +53,11 @@ class RunFailed(EvaluationError):
 
     bundle: dict[str, Any] | None = None
     """What was finished until then."""
+
+    @classmethod
+    def for_everyone(cls, kind: str, message: str) -> "RunFailed":
+        """An error that every other request would meet too, with the next step."""
+        return cls(f"{message.rstrip('.')}. {NEXT_STEPS[kind]}")
 
 
 class RequestError(EvaluationError):

@@ -5,7 +5,10 @@ from typing import Any
 
 
 def summary_lines(label: str, bundle: dict[str, Any], path: Path) -> list[str]:
-    """Score with its interval, what became of the samples, tokens and rate, and where the files are."""
+    """Score with its interval, what became of the samples, tokens and rate, and where the files are.
+
+    Why a run was not completed is said on stderr, once.
+    """
     benchmark, runtime = bundle["benchmark"], bundle["benchmark"]["scores"]["runtime"]
     lines = [
         f"{label}: {_score(benchmark)}",
@@ -14,7 +17,7 @@ def summary_lines(label: str, bundle: dict[str, Any], path: Path) -> list[str]:
         f"  {path}",
     ]
     if bundle["status"] != "completed":
-        lines.insert(1, f"  {bundle['status'].upper()}: {bundle['reason']}")
+        lines.insert(1, f"  {bundle['status'].upper()}")
     return lines
 
 

@@ -167,7 +167,7 @@ class Pipeline:
         except RequestError as error:
             self._no_answer(seeded, error.kind, str(error), _ms(started))
             if error.is_fatal or (error.is_unreachable and not self._has_answers):
-                raise RunFailed(str(error)) from None
+                raise RunFailed.for_everyone(error.kind, str(error)) from None
         except FAULTS as error:
             self._no_answer(seeded, "solver", fault(error), _ms(started))
         else:
@@ -176,7 +176,7 @@ class Pipeline:
             else:
                 self._no_answer(seeded, result.error_kind or "solver", as_text(result.error), _ms(started))
                 if result.error_kind in FATAL_KINDS:
-                    raise RunFailed(as_text(result.error))
+                    raise RunFailed.for_everyone(result.error_kind, as_text(result.error))
 
     async def _solution(self, seed: SeedResult) -> SolveResult:
         if self.sample_timeout is None:

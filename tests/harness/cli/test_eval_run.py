@@ -201,7 +201,8 @@ def test_a_refused_token_is_one_line_and_exit_code_1(nel, quick, server):
     done = nel("eval", "run", *quick, "--api-key", "sk-canary-0123456789", code=1)
     assert len(server.log()) <= 40
     errors = [line for line in done.stderr.splitlines() if line.startswith("Error:")]
-    assert len(errors) == 1 and "401" in errors[0]
+    assert len(errors) == 1 and "401" in errors[0] and "NEMO_API_KEY" in errors[0]
+    assert "  FAILED\n" in done.stdout and "401" not in done.stdout  # a terminal shows both: the reason once
     assert nel.bundle()["status"] == "failed"
     assert "sk-canary" not in done.stdout + done.stderr
 

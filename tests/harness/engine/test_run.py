@@ -86,8 +86,11 @@ async def test_each_kind_of_error_has_its_name(kind, behaviour):
     assert bundle["benchmark"]["scores"]["mean_reward"]["value"] is None
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "auth"), (404, "not_found")])
-async def test_a_refusal_that_meets_everyone_stops_the_run_at_once(status, kind):
+@pytest.mark.parametrize(
+    ("status", "kind", "next_step"),
+    [(401, "auth", "NEMO_API_KEY"), (403, "auth", "NEMO_API_KEY"), (404, "not_found", "the model's name or the URL")],
+)
+async def test_a_refusal_that_meets_everyone_stops_the_run_at_once(status, kind, next_step):
     """7.1 item 11: an endpoint that answers 401 to everything once made a score of 0.0 with exit code 0."""
     async with FakeServer(Behaviour(status=status)) as server:
         with pytest.raises(RunFailed) as failed:
@@ -96,7 +99,7 @@ async def test_a_refusal_that_meets_everyone_stops_the_run_at_once(status, kind)
     assert failed.value.bundle["status"] == "failed"
     assert failed.value.bundle["benchmark"]["scores"]["mean_reward"]["value"] is None
     assert f"error:{kind}" in failed.value.bundle["benchmark"]["states"]
-    assert "\n" not in str(failed.value)
+    assert "\n" not in str(failed.value) and next_step in str(failed.value) and "--resume" in str(failed.value)
 
 
 async def test_an_endpoint_that_nobody_reaches_stops_the_run_at_once():
@@ -106,7 +109,8 @@ async def test_an_endpoint_that_nobody_reaches_stops_the_run_at_once():
     client = ModelClient(url, "fake-model", "", retry=RetryPolicy.bounded(0), max_concurrent=4)
     began = time.monotonic()
     with pytest.raises(
-        RunFailed, match=r"/v1/chat/completions: cannot connect to 127.0.0.1:\d+: Connection refused$"
+        RunFailed,
+        match=r"/v1/chat/completions: cannot connect to 127.0.0.1:\d+: Connection refused. Go on with --resume",
     ) as failed:
         await run_evaluation(Doubles(500), ChatSolver(client), max_concurrent=4)
     assert client.stats()["requests"] <= 8
@@ -116,7 +120,7 @@ async def test_an_endpoint_that_nobody_reaches_stops_the_run_at_once():
 
 async def test_a_host_that_nobody_knows_is_named():
     client = ModelClient("http://nohost.invalid", "fake-model", "", retry=RetryPolicy.bounded(0))
-    with pytest.raises(RunFailed, match=r"cannot connect to nohost.invalid:80: [A-Z][\w ]+$") as failed:
+    with pytest.raises(RunFailed, match=r"cannot connect to nohost.invalid:80: [A-Z][\w ]+\. ") as failed:
         await run_evaluation(Doubles(5), ChatSolver(client))
     assert "Unknown error" not in str(failed.value)
 
