@@ -61,5 +61,5 @@ def say(line: str) -> None:
 
 def give_up(message: str, code: int) -> int:
     for line in message.splitlines():
-        print(f"error: {line}", file=sys.stderr)
+        print(f"Error: {line}", file=sys.stderr)
     return code

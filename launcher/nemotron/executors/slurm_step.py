@@ -28,7 +28,7 @@ TICK_SECONDS = 0.1
 CLEAN_SECONDS = 60.0
 OK, TASK_FAILED, REFUSED, STOPPED = 0, 1, 2, 75
 TAIL_BYTES = 1 << 14
-SAID = ("error: ", "srun: error: ", "slurmstepd: error: ", "pyxis: ")
+SAID = ("Error: ", "error: ", "srun: error: ", "slurmstepd: error: ", "pyxis: ")
 """How lines begin in which somebody says why it went wrong."""
 COMPLAINT = re.compile(r"error|fatal|unrecognized|cannot|denied|no such|not found|failed|unable", re.IGNORECASE)
 SHOWN_LINES = 5

@@ -50,7 +50,7 @@ def test_runs_stops_and_resumes(tmp_path, version):
 def test_refuses_and_finds(tmp_path, version):
     world = World(tmp_path, PYTHONS[version])
     refused = world.run("../escape")
-    assert refused.code == 2 and refused.err.startswith("error: ") and refused.err.count("\n") == 1
+    assert refused.code == 2 and refused.err.startswith("Error: ") and refused.err.count("\n") == 1
     found = world.run("helaswag", preflight=True, model={"endpoint_url": "http://none.invalid/v1/completions"})
     assert found.code == 2
     assert [line for line in found.err.splitlines() if "did you mean 'hellaswag'" in line]

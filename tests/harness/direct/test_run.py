@@ -320,7 +320,7 @@ def test_what_the_preflight_finds_ends_the_run_before_anything_is_touched(world)
     (world.output / "gsm8k/mark").write_text("kept")
     done = world.run("mmlu_prox_completions", "gsm8k", preflight=True, overwrite=True, model={"endpoint_url": NOWHERE})
     assert done.code == 2
-    assert len(done.err.splitlines()) == 2 and all(line.startswith("error: ") for line in done.err.splitlines())
+    assert len(done.err.splitlines()) == 2 and all(line.startswith("Error: ") for line in done.err.splitlines())
     assert (world.output / "gsm8k/mark").read_text() == "kept" and world.summary() == {"gsm8k": "ok"}
 
 

@@ -265,7 +265,7 @@ def test_a_tool_that_is_not_there_is_named(node):
 
 
 def test_the_runners_refusal_is_the_reason(node):
-    node.job("import sys; print('error: no such task', file=sys.stderr); sys.exit(2)")
+    node.job("import sys; print('Error: no such task', file=sys.stderr); sys.exit(2)")
     assert node.run() == 2 and node.marker().reason == "no such task"
 
 
