@@ -38,6 +38,7 @@ MAY_IMPORT = {
 
 LAUNCHER_LAYERS = (
     {"__init__", "bundled", "errors", "files", "home", "hub", "job", "processes", "scores", "secrets"},
+    {"profile_errors"},
     {"catalog", "config", "profiles", "runner", "suite", "supervise", "transport"},
     {"env_file", "images", "plan", "request", "slurm"},
     {"endpoint", "runtimes", "source"},

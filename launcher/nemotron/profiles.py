@@ -1,15 +1,15 @@
 """What a profile of env.toml may say, a class a backend."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 
 from nemotron.errors import ProfileError, nearest
 from nemotron.job import Mount, Resources
+from nemotron.profile_errors import problems
 
 MIB = {"": 1, "m": 1, "mi": 1, "mb": 1, "mib": 1, "g": 1024, "gi": 1024, "gb": 1024, "gib": 1024}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -23,8 +23,10 @@ READS_SQUASH: tuple[Runtime, ...] = ("pyxis", "enroot", "apptainer")
 def _mib(value: object) -> object:
     """`8192` and `"8192M"` are MiB, `"8G"` is 8192."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower()) if isinstance(value, str) else None
-    if match is None or match[2] not in MIB:
+    if match is None and isinstance(value, int):
         return value
+    if match is None or match[2] not in MIB:
+        raise ValueError("memory is written as MiB, or with a unit, such as 32G")
     return int(match[1]) * MIB[match[2]]
 
 
@@ -52,11 +54,17 @@ def _mount(value: object) -> object:
     return Mount(source, target or source, flags == "ro")
 
 
+def _absolute(value: object) -> object:
+    if isinstance(value, str) and not value.startswith("/"):
+        raise ValueError("a path there is absolute: begin it with /")
+    return value
+
+
 Mebibytes = Annotated[int, BeforeValidator(_mib), Field(gt=0)]
 Seconds = Annotated[int, BeforeValidator(_seconds), Field(gt=0)]
 MountPath = Annotated[Mount, BeforeValidator(_mount)]
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
-AbsolutePath = Annotated[str, Field(pattern=r"^/")]
+AbsolutePath = Annotated[str, BeforeValidator(_absolute)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -346,19 +354,5 @@ def parse_profile(data: Mapping[str, Any], place: str) -> Profile:
     try:
         return cast(Profile, BACKENDS[executor].model_validate(data))
     except ValidationError as error:
-        problems = _problems(error.errors(), BACKENDS[executor])
-        raise ProfileError(f"{place}: {'; '.join(problems)}") from None
-
-
-def _problems(errors: list[ErrorDetails], model: type[_Profile]) -> Iterator[str]:
-    for error in errors:
-        path = [str(part) for part in error["loc"] if part != "[key]"]
-        if error["type"] == "extra_forbidden" and len(path) == 1:
-            yield f"unknown key {path[0]!r}{_instead(path[0], model)}"
-        else:
-            yield f"{'.'.join(path)}: {error['msg'].removeprefix('Value error, ')}"
-
-
-def _instead(key: str, model: type[_Profile]) -> str:
-    guess = nearest(key, model.model_fields)
-    return f".{guess}" if guess else f", known are {', '.join(sorted(model.model_fields))}"
+        found = problems(error.errors(), BACKENDS[executor].model_fields)
+        raise ProfileError(f"{place}: {'; '.join(found)}") from None

@@ -109,6 +109,26 @@ class TestKeys:
     def test_mounts_are_written_as_for_every_engine(self, text, mount):
         assert parse_profile({"executor": "docker", "mounts": [text]}, "[p]").job_mounts == (mount,)
 
+    @pytest.mark.parametrize(
+        ("key", "value", "accepted"),
+        [
+            ("mem", "lots", "such as 32G"),
+            ("time", "4 hours", "HH:MM:SS"),
+            ("cpus_per_task", 0, "greater than 0"),
+            ("remote_job_dir", "jobs", "begin it with /"),
+            ("container_runtime", "singularity", "'apptainer'"),
+        ],
+    )
+    def test_a_wrong_value_is_repeated_with_what_is_accepted(self, key, value, accepted):
+        with pytest.raises(ProfileError) as refused:
+            parse_profile({"executor": "slurm", key: value}, "[p]")
+        assert f"[p]: {key} {value!r}: " in str(refused.value) and accepted in str(refused.value)
+
+    def test_a_token_in_the_place_of_its_name_is_not_repeated(self):
+        with pytest.raises(ProfileError) as refused:
+            parse_profile({"executor": "slurm", "secret_vars": ["sk-not-a-real-key"]}, "[p]")
+        assert "secret_vars.0" in str(refused.value) and "sk-not" not in str(refused.value)
+
     @pytest.mark.parametrize("text", ["data:/b", "/a:/b:rx", "/a:b"])
     def test_a_mount_that_is_none_is_repeated(self, text):
         with pytest.raises(ProfileError, match=repr(text)):
