@@ -97,7 +97,7 @@ def refusals(partitions: Sequence[Partition], nodes: Sequence[Node], demand: Dem
     known = [partition.name for partition in partitions]
     if missing := [name for name in (demand.partition or "").split(",") if name and name not in known]:
         yield Objection(
-            "partition-unknown", unknown("partition", missing[0], known), "correct partition in the profile"
+            "partition-unknown", unknown("partition", missing[0], known).rstrip("."), "correct partition in the profile"
         )
         return
     candidates = chosen(partitions, demand.partition)

@@ -119,6 +119,11 @@ class TestObjections:
         assert objection.what == "time 1-00:00:00 is above the limit of partition cpu, 04:00:00"
         assert 'set time = "04:00:00"' in objection.action
 
+    @pytest.mark.parametrize("demand", [Demand(partition="cpuu"), Demand(account="evil")])
+    def test_what_is_found_goes_on_in_one_sentence(self, cluster, demand):
+        (objection,) = objections(cluster, demand)
+        assert "There are" in objection.what and not objection.what.endswith(".")
+
     def test_a_qos_may_lift_the_limit_of_a_partition(self, cluster):
         (objection,) = objections(cluster, Demand(partition="cpu", qos="normal", seconds=86400))
         assert not objection.is_certain
