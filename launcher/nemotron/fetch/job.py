@@ -1,5 +1,6 @@
 """What of a job is worth having at home."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def session_of(record: Record, environ: Mapping[str, str]) -> Session:
 
 def fetch_job(session: Session, record: Record, target: Path) -> Copied:
     """The results as they lie there, and the job's script, plan and log in a folder beside them."""
+    _check_target(target, record)
     folder = record.submission.details.get("folder")
     own = _fetched(session, folder, target / f"job-{record.submission.job_id}", OF_THE_JOB) if folder else None
     results = _fetched(session, record.output_dir, target, None)
@@ -37,6 +39,22 @@ def fetch_job(session: Session, record: Record, target: Path) -> Copied:
         logs = f" Its log is in {target}." if own else ""
         raise SubmitError(f"Job {record.id} has no results yet at {record.output_dir} on {session.name}.{logs}")
     return results if own is None else _sum(results, own)
+
+
+def _check_target(target: Path, record: Record) -> None:
+    """A job that goes on with another's results may join them; those of different folders would become a mixture."""
+    for plan in sorted(target.glob(f"job-*/{PLAN}")):
+        if (other := _results_of(plan)) not in (None, record.output_dir):
+            raise UsageError(f"{target} has results of {other} already: give job {record.id} another folder with --to.")
+
+
+def _results_of(plan: Path) -> str | None:
+    """None where nobody can tell."""
+    try:
+        content = json.loads(plan.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content.get("output_dir") if isinstance(content, dict) else None
 
 
 def _fetched(session: Session, source: str, target: Path, names: set[str] | None) -> Copied | None:

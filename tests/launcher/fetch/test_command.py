@@ -36,6 +36,7 @@ class Cluster:
         own.mkdir(parents=True)
         for name in ("job.log", "job.sh", "plan.json", "step.json", "marker.json", "runner.pyz", "secrets.sealed"):
             (own / name).write_text(f"{name} {number}")
+        (own / "plan.json").write_text(json.dumps({"output_dir": str(results)}))
         if has_results:
             (results / "gsm8k").mkdir(parents=True)
             (results / "summary.json").write_text(json.dumps({"gsm8k": "ok"}))
@@ -89,6 +90,15 @@ def test_several_jobs_come_over_one_connection_each_into_its_own_folder(user, cl
     assert done.returncode == 0, done.stderr
     assert [path.name for path in sorted((user.folder / "all").iterdir())] == jobs
     assert cluster.server.connections == 1
+
+
+def test_results_of_different_folders_do_not_become_a_mixture(user, cluster):
+    first, second = cluster.job(1), cluster.job(2)
+    assert user("jobs", "fetch", first, "--to", "here").returncode == 0
+    done = user("jobs", "fetch", second, "--to", "here")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "results-1 already" in done.stderr and f"job {second}" in done.stderr
+    assert [path.name for path in (user.folder / "here").glob("job-*")] == ["job-1"]
 
 
 def test_one_without_results_is_told_and_keeps_no_other_away(user, cluster):
