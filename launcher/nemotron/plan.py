@@ -16,6 +16,7 @@ from nemotron.suite import Suite, TaskConfig
 
 SCHEMA_VERSION = 1
 URL_VARIABLE = "EVAL_ENDPOINT_URL"
+UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 ENDPOINT_TYPES = ("completions", "chat")
 SUBSETS = {
     "mmlu_prox_completions": "mmlu_prox_en",
@@ -183,6 +184,11 @@ def _output_dir(suite: Suite, place: Place) -> str:
     given = suite.output_dir
     if given is None:
         raise UsageError("No place for results: set EVAL_RESULTS_DIR to a folder on storage that outlives the job.")
+    if UNSPEAKABLE.search(given):
+        raise UsageError(
+            f"output_dir {given!r} has a line break, another control character or bytes that are no UTF-8: "
+            "choose another EVAL_RESULTS_DIR."
+        )
     if not place.is_remote:
         return os.path.normpath(place.folder / Path(given).expanduser())
     if not PurePosixPath(given).is_absolute():

@@ -280,6 +280,11 @@ class TestPlaceForResults:
     def test_on_another_machine_it_means_nothing(self):
         assert "'out' is relative" in refusal("output_dir=out", profile=SLURM)
 
+    @pytest.mark.parametrize("folder", ["/a\nb", "/a\x1b[0m", "/a\udcff"])
+    def test_one_that_no_script_and_no_file_could_spell_is_refused(self, folder):
+        message = refusal(EVAL_RESULTS_DIR=folder, profile=SLURM)
+        assert repr(folder) in message and "EVAL_RESULTS_DIR" in message
+
     def test_replacing_and_resuming_exclude_each_other(self):
         assert "contradict" in refusal("overwrite=true", "resume=true")
 
