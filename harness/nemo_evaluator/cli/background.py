@@ -45,5 +45,13 @@ def _wait_for_start(child: subprocess.Popen[bytes], record: RunRecord, log: Path
     while time.monotonic() < deadline and not is_on_record(record.run_id, record.folder):
         if child.poll() is not None:
             click.echo(log.read_text(encoding="utf-8", errors="replace").rstrip().rsplit("\n", 1)[-1], err=True)
+            _leave_nothing(record.folder)
             sys.exit(child.returncode)
         time.sleep(0.05)
+
+
+def _leave_nothing(folder: Path) -> None:
+    """A folder in which there is nothing but the log of a refusal was made for it."""
+    if [entry.name for entry in folder.iterdir()] == [LOG]:
+        (folder / LOG).unlink()
+        folder.rmdir()

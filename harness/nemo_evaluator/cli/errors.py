@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from nemo_evaluator.cli.lasting import open_missing_streams
 from nemo_evaluator.errors import EvaluationError, UsageError
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
@@ -15,6 +16,7 @@ USAGE, FAILED, INTERRUPTED = 2, 1, 130
 
 def run(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
     """Exits with what the command returned; any other error than these is a defect, and keeps its traceback."""
+    open_missing_streams()
     try:
         code = command.main(None if arguments is None else list(arguments), prog_name=name, standalone_mode=False)
     except EvaluationError as error:

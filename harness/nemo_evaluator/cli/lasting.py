@@ -37,3 +37,14 @@ class Lasting:
 def let_output_last() -> None:
     sys.stdout = cast(TextIO, Lasting(sys.stdout))
     sys.stderr = cast(TextIO, Lasting(sys.stderr))
+
+
+def open_missing_streams() -> None:
+    """After `>&-`: the first socket would take the number of the stream that is not there, and get what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))

@@ -71,6 +71,11 @@ def test_a_background_run_that_is_refused_says_so_at_once(nel, quick):
     assert "already contains results" in refused.stderr
 
 
+def test_a_background_run_that_is_refused_leaves_no_folder(nel, quick):
+    refused = nel("eval", "run", *quick, "-b", "tiny_aritmetic", "-o", "new", "--background", code=2)
+    assert "tiny_arithmetic" in refused.stderr and not (nel.folder / "new").exists()
+
+
 def test_no_secret_is_in_the_process_list(nel, quick, server):
     server.control(behaviours=[{"delay": 0.3}])
     canary = "sk-canary-0123456789"

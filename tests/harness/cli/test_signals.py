@@ -88,6 +88,14 @@ def test_nohup_is_respected(nel, quick, server):
     assert running.returncode == 0 and nel.bundle()["status"] == "completed"
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_were_never_open_end_no_run(nel, quick, closed):
+    """The first socket took the number of standard output, and the event loop aborted the process."""
+    command = [sys.executable, "-m", "nemo_evaluator.cli.main", "eval", "run", *quick]
+    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *command], cwd=nel.folder, env=nel.environ, timeout=180)
+    assert done.returncode == 0 and nel.bundle()["status"] == "completed"
+
+
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
 def test_a_reader_that_goes_away_ends_no_run(nel, quick, server, as_json):
     """`nel eval run ... 2>&1 | head -1`: it used to die at its next progress line, without a bundle."""
