@@ -23,7 +23,10 @@ def submitted(answer: Done) -> tuple[str, str]:
     """Job id and cluster (or "") of `sbatch --parsable`, whose answer a site's greeting may surround."""
     found = [match for line in answer.stdout.splitlines() if (match := _ACCEPTED.fullmatch(line.strip()))]
     if answer.code and _FULL.search(answer.stderr):
-        raise JobLimitReached(f"the cluster takes no more jobs of this user now: {answer.said}")
+        reason = re.sub(r"\s*sbatch: error: ", "; ", answer.said).removeprefix("; ")
+        raise JobLimitReached(
+            f"The cluster takes no more jobs of this user now ({reason}): submit again when some have ended."
+        )
     if answer.code or not found:
         raise SubmitError(f"sbatch refuses: {answer.said or 'it gave no job id, and no reason'}")
     return found[-1][1], found[-1][2] or ""

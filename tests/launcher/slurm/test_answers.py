@@ -43,5 +43,5 @@ def test_a_full_cluster_is_told_apart(said):
 
 def test_a_limit_of_jobs_is_told_apart(fake, session):
     fake.turn(max_submit=0)
-    with pytest.raises(JobLimitReached, match="AssocMaxSubmitJobLimit"):
+    with pytest.raises(JobLimitReached, match=r"now \(AssocMaxSubmitJobLimit; Batch .*\): submit again when"):
         submitted(ask(session, ["sbatch", "--parsable"], stdin=SCRIPT))
