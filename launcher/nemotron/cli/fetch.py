@@ -13,7 +13,7 @@ from nemotron.cli.states import warn
 from nemotron.cli.sweep_jobs import chosen, sweep_option
 from nemotron.errors import LauncherError
 from nemotron.fetch.copying import Copied
-from nemotron.fetch.job import fetch_job, session_of
+from nemotron.fetch.job import fetch_job, results_here, session_of
 from nemotron.jobs import Record
 from nemotron.scores import score_lines
 
@@ -58,7 +58,7 @@ def _fetch_told(record: Record, target: Path | None) -> bool:
 def _fetched(record: Record, target: Path | None) -> tuple[Path, Copied | None, str]:
     session = session_of(record, os.environ)
     if target is None and session.is_here:
-        return Path(record.output_dir), None, session.name
+        return results_here(record), None, session.name
     folder = (target or Path(record.id)).absolute()
     return folder, fetch_job(session, record, folder), session.name
 

@@ -37,8 +37,20 @@ def fetch_job(session: Session, record: Record, target: Path) -> Copied:
     results = _fetched(session, record.output_dir, target, None)
     if results is None:
         logs = f" Its log is in {target}." if own else ""
-        raise SubmitError(f"Job {record.id} has no results yet at {record.output_dir} on {session.name}.{logs}")
+        raise SubmitError(_without_results(record, session.name) + logs)
     return results if own is None else _sum(results, own)
+
+
+def results_here(record: Record) -> Path:
+    """Of a job whose results need no copy."""
+    folder = Path(record.output_dir)
+    if not folder.is_dir():
+        raise SubmitError(_without_results(record, "this machine"))
+    return folder
+
+
+def _without_results(record: Record, place: str) -> str:
+    return f"Job {record.id} has no results yet at {record.output_dir} on {place}."
 
 
 def _check_target(target: Path, record: Record) -> None:

@@ -126,6 +126,13 @@ def test_results_on_this_machine_need_no_copy(user, cluster):
     assert cluster.server.connections == 0
 
 
+def test_results_that_are_not_on_this_machine_yet_are_not_said_to_be(user, cluster):
+    job = cluster.job(1, has_results=False, tunnel="local")
+    done = user("jobs", "fetch")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith(f"Error: Job {job} has no results yet at ") and done.stderr.count("\n") == 1
+
+
 def test_results_on_this_machine_are_copied_where_that_is_asked_for(user, cluster):
     cluster.job(1, tunnel="local")
     done = user("jobs", "fetch", "--to", "copy")
