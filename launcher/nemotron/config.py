@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
@@ -89,7 +90,8 @@ def _compose(
     _check(overrides)
     _use(environ)
     try:
-        with initialize_config_dir(str(path.parent), version_base="1.3"):
+        with initialize_config_dir(str(path.parent), version_base="1.3"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*missing `_self_`")  # what the suite itself says wins then, as expected
             config = hydra_compose(path.stem, [_search_path(search), *map(_opened, overrides)])
         return _plain(config)
     except HydraException as error:
@@ -159,6 +161,10 @@ def _plain(config: Any) -> dict[str, Any]:
 
 
 def _explained(error: HydraException, name: str, path: Path, environ: Mapping[str, str], search: Path) -> str:
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        neighbours = {file.stem for file in path.parent.glob("*.yaml")} - {path.stem}
+        wanted = unknown("suite", error.missing_cfg_file, neighbours.union(suite_names()))
+        return f"{name}: its defaults list cannot be followed. {wanted}"
     match = re.search(r"Could not override '([^']+)'", str(error))
     if match is None:
         return f"{name}: {_first_line(error)}"

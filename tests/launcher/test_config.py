@@ -60,7 +60,14 @@ def test_it_may_lie_in_a_folder_with_any_name(tmp_path):
 
 
 def test_a_base_that_is_not_there_is_named(own):
-    assert "'dirct'" in refusal(own("defaults: [dirct, _self_]\n"))
+    own("resume: true\n", "base.yaml")
+    message = refusal(own("defaults: [dirct, _self_]\n"))
+    assert "Unknown suite 'dirct'. Did you mean 'direct'?" in message and "base, base_en" in message
+
+
+def test_without_self_in_its_list_a_suite_still_wins_over_what_it_inherits(own, recwarn):
+    composed = compose_suite(str(own("defaults: [direct]\noverwrite: true\n")), (), {})
+    assert composed["overwrite"] is True and not recwarn.list
 
 
 def test_what_is_no_yaml_is_one_line(own):
