@@ -33,6 +33,13 @@ def test_a_profile_that_will_do_is_told_from_a_compute_node(cluster_user, way):
     assert not user.results.exists()
 
 
+def test_a_small_job_that_cannot_start_names_its_log_which_stays(cluster_user):
+    user = cluster_user("ssh", **HERE | {"python": "/none/python"})
+    (node,) = [one for one in findings(user(*DOCTOR, "--json", code=1)) if one["check"] == "node"]
+    (log,) = user.job_folders.glob("*/job.log")
+    assert str(log) in node["what"] + node["action"] and "/none/python" in log.read_text()
+
+
 def test_faults_of_a_profile_are_found_in_one_go(cluster_user):
     asks = {"partition": "short", "account": "closed", "time": "00:10:00", "gpus_per_node": 1, "mounts": ["/none"]}
     found = findings(cluster_user("ssh", **HERE | asks)(*DOCTOR, "--json", "--no-job", code=1))

@@ -10,6 +10,7 @@ from nemotron.executors import executor_for
 from nemotron.executors.base import Executor
 from nemotron.job import Job, JobState, Phase, Submission
 from nemotron.profiles import SlurmProfile
+from nemotron.slurm.folder import LOG
 from nemotron.slurm.job_ref import JobRef
 from nemotron.transport.reach import session_for
 
@@ -69,6 +70,12 @@ def _ended(executor: Executor, submission: Submission, seconds: float, clock: Ca
         time.sleep(POLL_SECONDS)
 
 
+def _reason(submission: Submission, state: JobState) -> str:
+    """`nemotron jobs` does not know this one."""
+    log = f"{JobRef.of(submission).folder}/{LOG}"
+    return state.reason.replace("`nemotron jobs logs`", log) or f"with no answer: see {log}"
+
+
 def _facts(executor: Executor, submission: Submission, state: JobState, clock: Callable[[], float]) -> Facts:
     deadline = clock() + LOG_SECONDS
     while True:
@@ -76,7 +83,5 @@ def _facts(executor: Executor, submission: Submission, state: JobState, clock: C
             return parse_facts(executor.logs(submission, follow=False))
         except (NoAnswer, OSError):
             if state.phase is not Phase.COMPLETED or clock() > deadline:
-                raise NoAnswer(
-                    f"job {submission.job_id} has {state.phase}, {state.reason or 'with no answer'}"
-                ) from None
+                raise NoAnswer(f"job {submission.job_id} has {state.phase}, {_reason(submission, state)}") from None
         time.sleep(POLL_SECONDS)
