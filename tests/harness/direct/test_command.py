@@ -9,13 +9,16 @@ from nemo_evaluator.direct.command import build_command, to_yaml
 from nemo_evaluator.direct.plan import PARAMS, parse_plan
 from tests.harness.direct.world import URL, plan_document, task_document
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)))
+CHARACTERS = st.characters(exclude_categories=("Cs",))
+TEXTS = st.text(CHARACTERS)
+KEYS = st.text(CHARACTERS, max_size=80)
+"""YAML reads no key of more than 1,024 characters, and a character may need ten."""
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
 )
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
-EXTRAS = st.dictionaries(TEXTS, PLAIN | st.lists(PLAIN, max_size=2), max_size=3)
+EXTRAS = st.dictionaries(KEYS, PLAIN | st.lists(PLAIN, max_size=2), max_size=3)
 
 
 def command_of(params, adapter_config=None, **model):
