@@ -126,8 +126,9 @@ def check_known_tasks(plan: Plan, executable: Path, environ: Mapping[str, str]) 
 def check_endpoint(plan: Plan, endpoint: Endpoint, sleep: Sleep, say: Say, patience: float) -> list[str]:
     answer = wait_until_loaded(endpoint, sleep, say, patience)
     if answer.status is None or answer.may_be_loading:
-        said = answer.text if answer.status is None else f"HTTP {answer.status}: {answer.message}"
-        return [f"The endpoint does not answer ({said}): no task can run; start it, or correct EVAL_ENDPOINT_URL."]
+        return [
+            f"The endpoint does not answer ({answer.said}): no task can run; start it, or correct EVAL_ENDPOINT_URL."
+        ]
     if refused := check_token(plan, answer):
         return refused
     if unlisted := check_listed(plan, answer):
@@ -140,7 +141,7 @@ def wait_until_loaded(endpoint: Endpoint, sleep: Sleep, say: Say, patience: floa
     deadline = time.monotonic() + patience
     answer = endpoint.models()
     if answer.may_be_loading:
-        say(f"preflight: the endpoint is not ready yet, waiting up to {patience:.0f} s")
+        say(f"preflight: the endpoint is not ready yet ({answer.said}), waiting up to {patience:.0f} s for it")
     while answer.may_be_loading and time.monotonic() < deadline:
         sleep(min(PAUSE_SECONDS, max(0.0, deadline - time.monotonic())))
         answer = endpoint.models()

@@ -39,6 +39,11 @@ class Answer:
         said = error.get("message") if isinstance(error, dict) else error
         return " ".join(str(said or self.document.get("message") or self.text).split())[:300]
 
+    @property
+    def said(self) -> str:
+        """Why there is no good answer."""
+        return self.text if self.status is None else f"HTTP {self.status}: {self.message}"
+
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
     """A token belongs to the host that was named; a POST would come back as a GET."""
@@ -84,11 +89,16 @@ class Endpoint:
                 text = error.read(MAX_BODY).decode("utf-8", "replace")
             return Answer(error.code, text, may_be_loading=error.code in (502, 503, 504))
         except urllib.error.URLError as error:
-            return Answer(None, str(error.reason), may_be_loading=isinstance(error.reason, ConnectionError))
+            return Answer(None, in_words(error.reason), may_be_loading=isinstance(error.reason, ConnectionError))
         except (OSError, HTTPException) as error:
-            return Answer(None, str(error) or type(error).__name__, may_be_loading=isinstance(error, ConnectionError))
+            return Answer(None, in_words(error), may_be_loading=isinstance(error, ConnectionError))
         except ValueError:  # whose message shows the token
             return Answer(None, "the token has characters that no HTTP header can carry")
+
+
+def in_words(reason: object) -> str:
+    """Without the number that the system has for it."""
+    return getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
 
 
 def without_userinfo(url: str) -> str:

@@ -114,9 +114,12 @@ def describe(setting: Setting, say: Callable[[str], None]) -> int:
 
 def look_ahead(setting: Setting, environ: Mapping[str, str], stop: Stop, say: Callable[[str], None]) -> None:
     endpoint = Endpoint(setting.url, token(setting.plan, environ))
-    findings = preflight(setting.plan, endpoint, setting.executable, setting.environ, stop.sleep, say)
+    masked = setting.masker.mask_text  # servers repeat what they were sent
+    findings = preflight(
+        setting.plan, endpoint, setting.executable, setting.environ, stop.sleep, lambda line: say(masked(line))
+    )
     if findings:
-        raise Refused(setting.masker.mask_text("\n".join(findings)))
+        raise Refused(masked("\n".join(findings)))
     say(f"preflight: ok, {redact_url(setting.url)} serves {setting.plan.model.id}")
 
 

@@ -326,7 +326,7 @@ def test_what_the_preflight_finds_ends_the_run_before_anything_is_touched(world)
 
 def test_told_to_stop_while_it_waits_for_the_endpoint_it_has_begun_nothing(world):
     process = world.start(preflight=True)  # nobody listens at that address
-    assert b"not ready yet" in process.stdout.readline()
+    assert b"not ready yet (Connection refused), waiting" in process.stdout.readline()
     process.terminate()
     assert finish(process).code == 75
     assert not world.output.exists()
