@@ -123,7 +123,11 @@ def test_a_job_uses_the_image_that_the_shared_folder_has(executor, job, environ,
         environ[INSECURE_REGISTRIES] = registry.host
         image, folder = f"{registry.host}/team/harness:1.0", str(tmp_path / "images")
         there = ensure(Here(environ), parse(image), folder, environ)
+        made = Path(there).stat().st_ino
         started = executor(container_runtime="pyxis", image_cache_dir=folder).submit(job(image=image))
+        assert Path(there).stat().st_ino == made
+        executor(container_runtime="pyxis", image_cache_dir=folder).submit(job(image=image, rebuilds_squash=True))
+        assert Path(there).stat().st_ino != made, "--force-squash"
     step = json.loads((Path(started.details["folder"]) / STEP).read_text())
     assert f"--container-image={there}" in step["run"] and Path(there).is_file()
 

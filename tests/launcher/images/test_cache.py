@@ -34,7 +34,7 @@ from tests.launcher.transport.ssh_world import SshWorld
 pytestmark = pytest.mark.timeout(600)
 SECONDS = 180
 LAYERS = (layer(folder("etc"), file("etc/environment", "A=of the base\n"), file("x", "1")), layer(symlink("y", "x")))
-CONFIG = {"Env": ["A=1"], "Cmd": ["sh"], "WorkingDir": "/work/here"}
+CONFIG = {"Env": ["A=1"], "Cmd": ["sh"], "WorkingDir": "/srv/here"}
 
 
 class Desk:
@@ -92,7 +92,7 @@ def test_the_file_is_named_by_its_digest_and_the_links_by_index_and_tag(desk):
 def test_it_holds_the_image_and_what_enroot_would_add(desk):
     path = desk.have()
     seen = listing(path)
-    assert (seen["x"], seen["y"], seen["work/here"]) == ("-rw-r--r-- 1", "lrwxrwxrwx 1 -> x", "drwxr-xr-x")
+    assert (seen["x"], seen["y"], seen["srv/here"]) == ("-rw-r--r-- 1", "lrwxrwxrwx 1 -> x", "drwxr-xr-x")
     assert content(path, "etc/environment") == b"A=1\n"
     assert f"# {desk.registry.host}/team/harness@{desk.image.platform_digest()}" in content(path, "etc/rc").decode()
 
